@@ -19,9 +19,9 @@ RUN_TESTS = p=$${HEDDLE_TEST_PATIENCE:-$$(tests/patience.py)}; \
     HEDDLE_TEST_PATIENCE=$$p $(MESON) test -C $(1) --logbase $(2) --print-errorlogs -t $$p \
     $(if $(TIME),--wrapper "$(TIME) -q -a -o $(CURDIR)/$(1)/meson-logs/cpu.txt -f '%U %S %C'")
 TIME = $(shell command -v /usr/bin/time)
-# Browsers, servers and what records wait for one another a third of their time: one test more than there are cores, and
-# meanwhile the next build is compiled.
-export MESON_TESTTHREADS ?= $(shell echo $$(($$(nproc) + 1)))
+# Browsers, servers, launchers and what records wait for one another a third of their time: more tests at once than there
+# are cores, and meanwhile the next build is compiled, as far as its tests need it.
+export MESON_TESTTHREADS ?= $(shell echo $$(($$(nproc) * 3 / 2 + 1)))
 NEXT := build/clang/compile.log
 # A command that says nothing unless it fails.
 quiet = @out=$$($(1) 2>&1) || { echo "$$out" >&2; exit 1; }
@@ -67,7 +67,7 @@ dist: static-libs build/static/build.ninja  ## an archive in build/dist that run
 	@tools/dist.sh build/static build/dist
 
 test-dist: dist       ## unpack that archive in an empty root, and use it there
-	@tests/dist.py build/dist/heddle-*.tar.zst
+	@tests/tree/dist.py build/dist/heddle-*.tar.zst
 
 wheel: static-libs    ## the Python package in build/wheel, with all inside: pip install build/wheel/heddle_trace-*.whl
 	@tools/wheel.sh build/wheel
@@ -88,14 +88,14 @@ dist-aarch64: static-libs-aarch64 build/static-aarch64/build.ninja  ## the same 
 	@tools/dist.sh build/static-aarch64 build/dist-aarch64 aarch64
 
 test-dist-aarch64: dist-aarch64  ## the unit tests, and what is in that archive, under qemu-user
-	@tests/dist_aarch64.sh build/static-aarch64 build/dist-aarch64
+	@tests/tree/dist_aarch64.sh build/static-aarch64 build/dist-aarch64
 
 deb:                  ## Debian's packages, in build/deb
 	@tools/setup.sh deb
 	@tools/deb.sh build/deb
 
 test-deb: deb         ## install, use and remove them in a small Debian (debootstrap, as root), and do what packaging/Containerfile says
-	@tests/deb.py build/deb
+	@tests/tree/deb.py build/deb
 
 release:              ## check all that a release needs, and prepare it in build/release-VERSION, unpublished (RELEASE_KEY=… signs)
 	@tools/release.py
@@ -116,18 +116,18 @@ build/tsan/build.ninja: | setup
 	$(call quiet,CC=gcc $(MESON) setup build/tsan $(LEAN) -Dc_args=-g1 -Db_sanitize=thread -Db_lundef=false)
 
 test: setup build/asan/build.ninja build/clang/build.ninja  ## the tests: with ASan and UBSan, and what needs no sanitizer, by clang
-	@tools/setup.sh test
 	@rm -f build/*/meson-logs/testlog* build/*/meson-logs/cpu.txt
-	@$(MESON) compile -C build/asan
-	@status=0; nice -n 19 $(MESON) compile -C build/clang >$(NEXT) 2>&1 & next=$$!; \
+	@tools/setup.sh test & tools=$$!; $(MESON) compile -C build/asan || { wait; exit 1; }; wait $$tools
+	@status=0; nice -n 19 tools/build_for.py $(MESON) build/clang $(PLAIN) >$(NEXT) 2>&1 & next=$$!; \
 	 $(call RUN_TESTS,build/asan,testlog) --no-suite data --no-suite long || status=1; \
 	 wait $$next || { cat $(NEXT); exit 1; }; \
 	 $(call RUN_TESTS,build/clang,testlog) $(PLAIN) || status=1; \
 	 tools/test_summary.py build/asan build/clang || status=1; \
 	 exit $$status
 
-# Of build/tsan only what the suite needs is built.
+# Of build/tsan only what the suite needs is built; of build/clang all, as its warnings are errors.
 test-all: test build/tsan/build.ninja  ## the tests, those that take long, and tests of threads with TSan
+	@$(MESON) compile -C build/clang
 	@status=0; \
 	 $(call RUN_TESTS,build/clang,testlog-long) --suite long || status=1; \
 	 $(call RUN_TESTS,build/tsan,testlog) --suite threads || status=1; \

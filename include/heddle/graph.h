@@ -96,7 +96,7 @@ typedef struct hd_graph {
 } hd_graph;
 
 /* launches: of the trace. Collectives of several ranks, or devices of one, are matched by group and sequence, as
- * hd_collective in job.h has them; sends and receives are not, since traces do not contain who sends to whom. The
+ * hd_collective in job.h has them; sends and receives are not, since traces do not contain the partner of a send. The
  * caller frees *out, which is NULL after a failure. O(n log n). Errors: MEMORY; LIMIT (2^31 slices). */
 hd_status hd_graph_new(hd_graph **out, const hd_trace *trace, const hd_launches *launches, hd_error *err);
 void hd_graph_free(hd_graph *graph);

@@ -81,6 +81,7 @@
 #include "heddle/builder.h"
 #include "heddle/clocks.h"
 #include "heddle/convert.h"
+#include "heddle/diff.h"
 #include "heddle/fix.h"
 #include "heddle/flame.h"
 #include "heddle/format.h"

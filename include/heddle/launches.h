@@ -108,13 +108,17 @@ hd_status hd_launches_new(hd_launches **out, const hd_trace *trace, hd_error *er
 void hd_launches_free(hd_launches *launches);
 
 /* The rules that classify kernels by their names, in order: the first match counts, and a kernel without a match is
- * compute. Texts are static. */
+ * compute. Texts are static, but for those of hd_class_rules_read, which stay as well. */
 typedef struct hd_class_rule {
     const char *where, *pattern; /* "has the word", "allreduce" */
     const char *class_name;      /* "compute", "communication", "copy" */
     const char *collective;      /* "AllReduce"; NULL: from the name, or none */
     const char *about;
 } hd_class_rule;
+/* Rules of your own, which go before these for all traces of the program: lines "CLASS: PATTERN", of which CLASS is one of
+ * the above or a collective and PATTERN a glob that the whole or the short name fits; # begins a comment. Call it before
+ * anything is asked of a trace. A rule that was read stays. Errors: IO; FORMAT, with the line; MEMORY. */
+hd_status hd_class_rules_read(const char *path, hd_error *err);
 size_t hd_class_rule_count(void);
 hd_class_rule hd_class_rule_at(size_t index);
 

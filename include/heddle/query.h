@@ -58,6 +58,11 @@ hd_status hd_query_new(hd_query **out, const hd_query_input *inputs, size_t coun
                        hd_error *err);
 void hd_query_free(hd_query *query); /* after its statements */
 
+/* What is added to the times of an input, in ns. Several inputs are on one clock, that of the earliest facts.base_ns, as
+ * with hd_traces_share_clock; the traces stay as they are. false: an input does not say what its times count from, or
+ * there is no such input; then each input keeps its clock, and *out is 0. */
+bool hd_query_shift(int64_t *out, const hd_query *query, size_t input);
+
 /* From any thread or a signal handler: running statements fail with LIMIT, "interrupted". Statements prepared later are
  * not affected. */
 void hd_query_interrupt(hd_query *query);

@@ -203,7 +203,7 @@ typedef struct hd_report_part {
     int64_t start_ns; /* HTML shows times relative to this: the first event */
 } hd_report_part;
 
-/* Errors: what the sink returns; ARGUMENT: CSV or Parquet of several parts, or of none; MEMORY. */
+/* Errors: what the sink returns; ARGUMENT: CSV or Parquet of several reports, or of none; MEMORY. */
 hd_status hd_report_print(hd_sink sink, hd_report_format format, const hd_report_part *parts, size_t count,
                           hd_error *err);
 /* The format that hd_report_write chooses for a path: .json, .csv, .md, .html and .dot, also compressed; .parquet, as a

@@ -102,6 +102,8 @@ typedef struct hd_synth_truth {
  *   launch-cost:TIME        each launching API call takes this long ("2us")
  *   streams:N               kernels are on N streams
  *   overlap                 communication has its own stream, and waits only for its launch and events
+ *   plant:CODE=TIME         adds the cause of a finding to each step ("data-loading=2ms"), before the forward pass;
+ *                           changes nothing else
  *   graph                   the first launch of a step launches all its activities; later calls only wait */
 
 hd_synth_options hd_synth_options_default(void);

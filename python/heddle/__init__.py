@@ -8,6 +8,8 @@
 
 docs/python.md is the reference.
 """
+from typing import TYPE_CHECKING
+
 from . import _heddle
 from ._errors import ArgumentError as ArgumentError
 from ._errors import DamagedError as DamagedError
@@ -57,3 +59,9 @@ from ._work import record as record
 from ._work import version as version
 
 __version__ = _heddle.version
+
+if not TYPE_CHECKING:  # which would take every name for one that exists
+
+    def __getattr__(name: str) -> object:
+        ours = "heddle.open(path)" if name in ("load", "read", "read_trace", "load_trace") else "help(heddle) lists what it has"
+        raise AttributeError(f"heddle has no {name}: {ours}")

@@ -222,6 +222,15 @@ class Table:
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickled, (self.name, _packed(self._make().schema(), self.collect()))
 
+    if not TYPE_CHECKING:  # which would take every name for one that exists
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_"):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            if name in self.columns:
+                raise AttributeError(f"{name} is a column: table[{name!r}] is a list of its values, and to_pandas().{name} a Series")
+            raise AttributeError(f"a table has no {name}: to_pandas(), to_polars() and to_arrow() make one of the library that you know")
+
     # ---- to look at ----
 
     def head(self, rows: int = _HEAD) -> Table:

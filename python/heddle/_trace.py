@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import array
+import difflib
 import json
 import os
 import sys
@@ -12,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Union, cast
+from typing import TYPE_CHECKING, Any, Protocol, Union, cast
 
 from . import _heddle
 from ._errors import ArgumentError, LossWarning
@@ -130,6 +131,12 @@ _KINDS = {"slices": "slice", "ends": "end", "instants": "instant", "flows": "flo
           "objects": "object", "meta_events": "meta", "other": "other"}
 
 
+# Names that users of other libraries try.
+_FOREIGN = {**dict.fromkeys(("df", "to_pandas", "to_polars", "to_arrow", "events"), "it has several tables: trace.slices().to_pandas(), for one"),
+            **dict.fromkeys(("sql", "execute"), 'trace.query("select …")'), "reports": "heddle.reports() lists them",
+            "tables": "heddle.tables() lists them", **dict.fromkeys(("save", "export", "to_json"), "trace.write(path)")}
+
+
 class Trace:
     """A trace, which never changes. Made by `heddle.open`; a context manager.
 
@@ -144,6 +151,17 @@ class Trace:
         self._whole: _heddle.Trace | None = parts[0].handle if len(parts) == 1 else None
 
     # ---- life ----
+
+    if not TYPE_CHECKING:  # which would take every name for one that exists
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_"):
+                raise AttributeError(f"'Trace' object has no attribute {name!r}")
+            report = name.replace("_", "-")
+            near = difflib.get_close_matches(name, [own for own in dir(Trace) if not own.startswith("_")], 1)
+            ours = (f'trace.report("{report}")' if report in reports() else _FOREIGN.get(name) or
+                    (f'trace.table("{name}")' if name in tables() else f"did you mean {near[0]}?" if near else "help(heddle.Trace) lists what it has"))
+            raise AttributeError(f"a trace has no {name}: {ours}")
 
     def close(self) -> None:
         """Release the trace: using it afterwards is an error. Its tables keep the data that they need."""

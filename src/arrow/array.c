@@ -1,6 +1,6 @@
 /* array.c - the structs of Arrow's C data interface
  *
- * Each node owns what it needs, so that a consumer may move children out of their parent and release them later, on any
+ * Each node owns its memory, so that a consumer may move children out of their parent and release them later, on any
  * thread.
  */
 #include <errno.h>
@@ -54,7 +54,7 @@ enum { BUFFER_MOST = 3 };
 typedef struct array_node {
     const void *buffers[BUFFER_MOST];
     void *owned[BUFFER_MOST];
-    void (*release)(void *user); /* of what a buffer is borrowed from; NULL: nothing is */
+    void (*release)(void *user); /* the owner of borrowed buffers; NULL: none is borrowed */
     void *user;
 } array_node;
 

@@ -7,7 +7,7 @@
 #include "base/memory/large.h"
 #include "heddle/stacks.h"
 #include "model/flows/bind.h"
-#include "trace/clock_base.h"
+#include "trace/clock.h"
 #include "trace/index/nesting.h"
 
 const int64_t *arrow_look(const arrow_rows *rows, unsigned slot, hd_column_id column)
@@ -81,7 +81,7 @@ static void make_end_ps(arrow_rows *rows, int64_t *out)
     make_picoseconds(rows, out, HD_COL_END_PS);
 }
 
-/* µs since 1970, where it is known what the trace's clock counts from. */
+/* Time in µs since 1970, if the origin of the trace's clock is known. */
 static void make_time(arrow_rows *rows, int64_t *out)
 {
     int64_t base = hd_trace_clock_base(rows->stream->trace), unix_ns;
@@ -198,7 +198,7 @@ static void make_bound(arrow_rows *rows, int64_t *out)
     make_from_list(rows, out, rows->stream->side[SIDE_BOUND].data);
 }
 
-/* Of what comes from a point before it: the slices of both. */
+/* Of a flow that comes from an earlier point: the slices of both ends. */
 static void make_slice_in(arrow_rows *rows, int64_t *out)
 {
     const uint32_t *from = rows->stream->side[SIDE_FROM].data;

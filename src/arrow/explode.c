@@ -1,7 +1,7 @@
 /* explode.c - arguments of events, and series of counters, as rows
  *
- * The rows of a block come key by key (shape, then key, then event): equal things stand together, which is how a block
- * has them, and what compresses well. Events of counters without any series come last, with a row each.
+ * The rows of a block come key by key (shape, then key, then event): equal values are adjacent, as in the block, which
+ * compresses well. Events of counters without any series come last, with a row each.
  */
 #include <stdlib.h>
 #include <string.h>

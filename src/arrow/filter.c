@@ -48,7 +48,7 @@ void arrow_filter_deinit(arrow_filter *filter)
     free(filter->track_passes);
 }
 
-/* No value of a column lies below its base. */
+/* No value of a column is below its base. */
 static bool may_never_end(const hd_block *block)
 {
     return block->kind == HD_KIND_SLICE && block->columns[HD_COL_DURATION].base == HD_NO_TIME;
@@ -62,7 +62,7 @@ bool arrow_filter_takes_block(const arrow_filter *filter, const hd_block *block)
            !(filter->has_start && block->end_ns < filter->start_ns && !may_never_end(block));
 }
 
-/* What has no length is at its start; what has ends before its end, or never. */
+/* An event without a duration is an instant at its start; others end before their end, or never. */
 static bool is_in_time(const arrow_filter *filter, int64_t start, int64_t duration, int64_t phase)
 {
     int64_t end;

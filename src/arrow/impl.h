@@ -1,4 +1,4 @@
-/* impl.h - what the streams over a trace are made of
+/* impl.h - the parts of the Arrow streams over a trace
  *
  * In: a trace. Out: its tables as Arrow arrays. Begin with stream.c, which walks blocks; tables.c lists the tables,
  * events.c, explode.c and rows.c have their columns, texts.c the dictionaries, array.c makes the structs of Arrow.
@@ -38,7 +38,7 @@ int arrow_array_init(struct ArrowArray *out, int64_t length, void *const *buffer
                      size_t children);
 /* Which rows are null: where null[i] is not 0. */
 int arrow_array_set_null(struct ArrowArray *array, const uint8_t *null);
-/* What an array borrows from: `release` is called with it when the array is released. */
+/* Keeps the owner of an array's buffers: `release` is called with `user` when the array is released. */
 void arrow_array_borrow(struct ArrowArray *array, size_t buffer, const void *data, void (*release)(void *user),
                         void *user);
 
@@ -57,7 +57,7 @@ typedef struct arrow_value {
     uint32_t key; /* string id */
     uint8_t scope;
     uint8_t type; /* hd_arg_type */
-    bool is_none; /* stands for an event without any */
+    bool is_none; /* the row of an event without arguments */
 } arrow_value;
 
 /* The rows of a batch. */
@@ -68,21 +68,21 @@ typedef struct arrow_rows {
     uint32_t count;
     const uint32_t *rows;             /* of the block, `count` of them; NULL: all */
     const struct arrow_value *values; /* arguments and series, likewise */
-    bool has_null;                    /* stream->null says what is null, not the field's `null` */
+    bool has_null;                    /* nulls come from stream->null, not from the field's `null` value */
 } arrow_rows;
 
 typedef enum arrow_dictionary {
     ARROW_STRINGS, /* of the trace */
     ARROW_PHASES,
-    ARROW_OWN, /* stream->own: what `open` of the table made */
+    ARROW_OWN, /* stream->own: made by `open` of the table */
     ARROW_WORDS,
 } arrow_dictionary;
 
 typedef struct arrow_field {
     const char *name;
-    void (*make)(arrow_rows *rows, int64_t *out); /* NULL: the column as it stands */
+    void (*make)(arrow_rows *rows, int64_t *out); /* NULL: the column is copied unchanged */
     hd_column_id column;
-    int64_t null; /* the value that means it; what is never null has ARROW_NEVER */
+    int64_t null; /* the value that means null; columns without nulls have ARROW_NEVER */
     arrow_dictionary dictionary;
     const char *const *words; /* ARROW_WORDS; ends with NULL */
 } arrow_field;
@@ -137,7 +137,7 @@ typedef struct arrow_column {
     arrow_texts *texts; /* NULL: no text */
 } arrow_column;
 
-/* What a table was opened with: whatever its columns need besides the trace. */
+/* The options of a table: everything its columns need besides the trace. */
 typedef struct arrow_side {
     void *data;
     void (*free)(void *data);
@@ -183,12 +183,12 @@ bool arrow_filter_takes_block(const arrow_filter *filter, const hd_block *block)
 /* Fills rows with those of the block that pass; false: all do, and nothing was filled. */
 bool arrow_filter_rows(uint32_t *rows, uint32_t *out_count, arrow_stream *stream, const hd_block *block);
 
-/* explode.c: the next rows of a block, at most HD_BLOCK_ROWS, arguments key by key, so that equal things stand
- * together. out->count 0: the block has no more. */
+/* explode.c: the next rows of a block, at most HD_BLOCK_ROWS, arguments key by key, so that equal values are adjacent.
+ * out->count 0: the block has no more. */
 hd_status arrow_explode(arrow_rows *out, arrow_stream *stream, const hd_block *block, hd_error *err);
 void arrow_explosion_free(struct arrow_explosion *explosion);
 
-/* Whether a column of that name was asked for. */
+/* Whether the caller wants a column of that name. */
 bool arrow_wants(const arrow_stream *stream, const char *name);
 /* A column of the block, decoded into scratch[slot]. */
 const int64_t *arrow_look(const arrow_rows *rows, unsigned slot, hd_column_id column);

@@ -1,4 +1,5 @@
-/* launches.c - columns of GPU work and the calls that started it: a row a work, then calls whose work is not there */
+/* launches.c - columns of GPU work and its launch calls: a row for each piece of work, then calls without work in the
+ * trace */
 #include <stdlib.h>
 
 #include "arrow/impl.h"

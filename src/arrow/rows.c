@@ -1,4 +1,4 @@
-/* rows.c - columns of what a trace has besides events: tracks, strings, ledger, metadata, stacks */
+/* rows.c - columns of the tables other than events: tracks, strings, ledger, metadata, stacks */
 #include "arrow/impl.h"
 #include "base/error.h"
 #include "heddle/stacks.h"

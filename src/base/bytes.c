@@ -67,8 +67,8 @@ uint64_t hd_byte_reader_varint_slow(hd_byte_reader *reader)
     return 0;
 }
 
-/* Words of 8 bytes, in which ends are counted; `open` bytes before the next belong to a number that has not ended. One
- * that may be longer than 8 bytes, and what is left for the last word, are read one by one. */
+/* Counts the ends of varints in words of 8 bytes; `open` bytes before the next word belong to an unfinished varint.
+ * Varints that may be longer than 8 bytes, and the rest for the last word, are read one by one. */
 void hd_byte_reader_skip_varints(hd_byte_reader *reader, size_t count)
 {
     size_t open = 0;

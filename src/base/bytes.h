@@ -1,7 +1,7 @@
-/* bytes.h - binary data: a buffer that grows, and a reader that cannot run over its end
+/* bytes.h - binary data: a growing buffer, and a bounds-checked reader
  *
  * Both keep going after a failure and remember it, so that callers check once: hd_bytes.failed (no memory),
- * hd_byte_reader.failed (read past the end, or a varint that is none). A failed reader gives zeros.
+ * hd_byte_reader.failed (read past the end, or an invalid varint). A failed reader returns zeros.
  */
 #ifndef HD_BASE_BYTES_H
 #define HD_BASE_BYTES_H
@@ -41,7 +41,7 @@ typedef struct hd_bytes {
 
 void hd_bytes_deinit(hd_bytes *bytes);
 
-/* Room for `size` more bytes at data + size, NULL when memory runs out; the caller adds to size what it used. */
+/* Room for `size` more bytes at data + size, NULL: no memory; the caller adds the bytes it used to size. */
 uint8_t *hd_bytes_room(hd_bytes *bytes, size_t size);
 
 void hd_bytes_put(hd_bytes *bytes, const void *data, size_t size);
@@ -88,7 +88,7 @@ static inline void hd_bytes_put_zigzag(hd_bytes *bytes, int64_t value)
 
 /* ---- reading ---- */
 
-/* Borrowed bytes. {data, size} is a reader at the first of them. */
+/* Borrowed bytes. {data, size} is a reader at the first byte. */
 typedef struct hd_byte_reader {
     const uint8_t *data;
     size_t size, at;
@@ -126,9 +126,9 @@ static inline uint64_t hd_byte_reader_le(hd_byte_reader *reader, unsigned width)
     const uint8_t *p = hd_byte_reader_take(reader, width);
     return p ? hd_le_get(p, width) : 0;
 }
-#define HD_VARINT_ENDS 0x8080808080808080u /* bits of a word of varints: where not set, one ends */
-/* The first varint of a word of bytes, which ends in it; `ends`: ~word & HD_VARINT_ENDS. What is behind it goes, then
- * its groups of 7 bits are joined by pairs. */
+#define HD_VARINT_ENDS 0x8080808080808080u /* in a word of varints: a byte whose bit is not set ends a varint */
+/* The first varint of a word, which must end in it; `ends`: ~word & HD_VARINT_ENDS. Bytes behind it are masked out,
+ * then its groups of 7 bits are joined in pairs. */
 static inline uint64_t hd_varint_in_word(uint64_t word, uint64_t ends)
 {
     word &= (ends ^ (ends - 1)) & ~HD_VARINT_ENDS;
@@ -137,7 +137,7 @@ static inline uint64_t hd_varint_in_word(uint64_t word, uint64_t ends)
     return (word & 0x0fffffff) | (word & 0x0fffffff00000000) >> 4;
 }
 uint64_t hd_byte_reader_varint_slow(hd_byte_reader *reader);
-/* Over so many of them. */
+/* Skips this many varints. */
 void hd_byte_reader_skip_varints(hd_byte_reader *reader, size_t count);
 
 /* At most HD_VARINT_BYTES; bits beyond 64 are a failure. */

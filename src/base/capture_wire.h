@@ -1,6 +1,6 @@
-/* capture_wire.h - the bytes of a capture: what libheddle-capture appends (src/capture) and src/format/capture reads
+/* capture_wire.h - the bytes of a capture, which libheddle-capture (src/capture) writes and src/format/capture reads
  *
- * docs/formats/capture.md is the specification. Here are its numbers.
+ * docs/formats/capture.md is the specification. This file has its constants.
  */
 #ifndef HD_BASE_CAPTURE_WIRE_H
 #define HD_BASE_CAPTURE_WIRE_H
@@ -22,7 +22,7 @@ enum {
     CAPTURE_BUILD_ID_MAX = 64,
 };
 
-/* Where numbers stand in the header of a file, and in that of a chunk; each ends with its checksum. */
+/* Offsets of fields in the file header and in the chunk header; each header ends with its checksum. */
 enum {
     CAPTURE_AT_MAJOR = 8,
     CAPTURE_AT_MINOR = 10,
@@ -73,7 +73,7 @@ enum {
     CAPTURE_ALLOCATE,
     CAPTURE_RELEASE,
     CAPTURE_SAMPLE,
-    CAPTURE_CALL, /* the last two are no events: what is known of a call, of a graph's node */
+    CAPTURE_CALL, /* not events: facts about a call, and about a graph node */
     CAPTURE_NODE,
     CAPTURE_KINDS
 };

@@ -1,4 +1,4 @@
-/* checksum.c - XXH3; a file of its own, because libheddle-capture takes it without the compressors */
+/* checksum.c - XXH3; a file of its own, because libheddle-capture uses it without the compressors */
 #include "base/checksum.h"
 
 #define XXH_INLINE_ALL

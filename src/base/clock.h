@@ -1,4 +1,4 @@
-/* clock.h - the time that passes, by a clock that nobody sets */
+/* clock.h - elapsed time, by a clock that is never set */
 #ifndef HD_BASE_CLOCK_H
 #define HD_BASE_CLOCK_H
 

@@ -10,7 +10,7 @@
         if (hd_try_status_ != HD_OK) return hd_try_status_;                                                            \
     } while (0)
 
-/* Name the file an error is about, where the level that set it did not know. NULL is fine. */
+/* Sets the file of an error if the level that set the error did not know it. NULL is fine. */
 void hd_error_set_path(hd_error *err, const char *path);
 
 /* Out of memory, said the same way everywhere. */

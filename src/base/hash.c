@@ -1,4 +1,4 @@
-/* hash.c - the key of this process, and XXH3 with it */
+/* hash.c - the random key of this process, and XXH3 with it */
 #include "base/hash.h"
 
 #include <stdbool.h>
@@ -34,7 +34,7 @@ void hd_hash_seed_set(uint64_t seed)
     for (int i = 0; i < 2; i++) hd_hash_words[i] = next_word(&seed);
 }
 
-/* Before any thread, any table and any other constructor. A fuzzer has to see the same paths again. */
+/* Runs before any thread, table and other constructor. Fixed for fuzzers, which need reproducible paths. */
 __attribute__((constructor(101))) static void draw_key(void)
 {
     struct timespec now = {0};

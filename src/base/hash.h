@@ -1,8 +1,8 @@
-/* hash.h - hashes for the tables of one process: keyed at random, so that nobody can choose keys that collide
+/* hash.h - hashes for in-memory tables, with a random key, so that an attacker cannot choose colliding keys
  *
- * The key is drawn once, when the program or the library is loaded. So these values differ from run to run: they say
- * where something stands in a table, or that two things are the same, and never in which order anything is written.
- * What has to be the same in every run takes hd_checksum.
+ * The key is drawn once, when the program or the library is loaded, so hashes differ from run to run. Use them for
+ * places in a table and for equality, never for an order of output. For values that must be equal in every run use
+ * hd_checksum.
  */
 #ifndef HD_BASE_HASH_H
 #define HD_BASE_HASH_H
@@ -28,12 +28,12 @@ static inline uint32_t hd_load32(const void *p)
 /* XXH3 with the secret of this process. */
 uint64_t hd_hash(const void *data, size_t size);
 
-/* For tests, while there is no table: the key that this seed gives. */
+/* For tests, before there is any table: sets the key from a seed. */
 void hd_hash_seed_set(uint64_t seed);
 
 extern uint64_t hd_hash_words[2]; /* part of the key */
 
-/* A pair of integers (or one, and 0) by one folded multiplication. */
+/* Hashes a pair of integers (or one, and 0) by one folded multiplication. */
 static inline uint64_t hd_hash_pair(uint64_t a, uint64_t b)
 {
     __extension__ typedef unsigned __int128 u128;

@@ -1,14 +1,14 @@
-/* heap.h - binary heaps: priority queues in arrays of the caller's
+/* heap.h - binary heaps: priority queues in the caller's arrays
  *
- * `before` is an expression of x and y, which the caller names: pointers to two elements; true if x comes out first.
- * Elements and counts are evaluated more than once.
+ * `before` is an expression over x and y, names chosen by the caller for pointers to two elements; true if x comes out
+ * first. Elements and counts are evaluated more than once.
  */
 #ifndef HD_BASE_HEAP_H
 #define HD_BASE_HEAP_H
 
 #include <stddef.h>
 
-/* Puts `added` among the `count` elements of `heap`, which has room; counts it. */
+/* Inserts `added` among the `count` elements of `heap`, which has room, and increments the count. */
 #define HD_HEAP_PUSH(heap, count, added, x, y, before)                                                                 \
     do {                                                                                                               \
         __typeof__(*(heap)) added_ = (added);                                                                          \
@@ -21,7 +21,7 @@
         (heap)[at_] = added_;                                                                                          \
     } while (0)
 
-/* Puts `moved` in place of element `at`, whose children are heaps, and moves it down to where it belongs. */
+/* Puts `moved` in place of element `at`, whose children are heaps, and sifts it down. */
 #define HD_HEAP_SINK(heap, count, at, moved, x, y, before)                                                             \
     do {                                                                                                               \
         __typeof__(*(heap)) moved_ = (moved);                                                                          \
@@ -38,7 +38,7 @@
         (heap)[at_] = moved_;                                                                                          \
     } while (0)
 
-/* Takes out the first, heap[0], which the caller has looked at; there is one. */
+/* Removes the first element, heap[0], which the caller has read; the heap is not empty. */
 #define HD_HEAP_POP(heap, count, x, y, before)                                                                         \
     do {                                                                                                               \
         --(count);                                                                                                     \

@@ -1,4 +1,4 @@
-/* map.c - hash tables: growing, and filling the hole of what is removed */
+/* map.c - hash tables: growing, and removal by backward shift */
 #include "base/map.h"
 
 #include <stdlib.h>
@@ -55,7 +55,7 @@ bool hd_slots_add(hd_slots *slots, uint64_t hash, uint32_t number)
     return true;
 }
 
-/* Where the number stands; a free slot: nowhere. */
+/* The slot of the number; a free slot: not found. */
 static size_t slot_of(const hd_slots *slots, uint64_t hash, uint32_t number)
 {
     size_t at = (uint32_t)hash & slots->mask;
@@ -79,7 +79,7 @@ void hd_slots_remove(hd_slots *slots, uint64_t hash, uint32_t number)
     slots->count--;
     for (size_t at = (hole + 1) & slots->mask; slots->at[at]; at = (at + 1) & slots->mask) {
         size_t from_home = (at - (slots->at[at] >> 32)) & slots->mask;
-        if (from_home < ((at - hole) & slots->mask)) continue; /* its home lies behind the hole */
+        if (from_home < ((at - hole) & slots->mask)) continue; /* its home slot is after the hole */
         slots->at[hole] = slots->at[at];
         hole = at;
     }

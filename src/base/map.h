@@ -1,8 +1,8 @@
 /* map.h - hash tables: numbers found by a hash, and values found by a pair of integers
  *
- * Open addressing, linear probing, at most three quarters full. A slot holds 32 bits of the hash beside the number, so
- * that other keys are hardly ever looked at, and a table grows without its keys. Hashes are those of hash.h, keyed at
- * random. One thread at a time; any number may search while nothing is added or removed.
+ * Open addressing, linear probing, at most three quarters full. A slot has 32 bits of the hash next to the number, so
+ * that other keys are hardly ever compared, and a table grows without reading keys. Hashes are those of hash.h, keyed
+ * at random. One thread at a time; any number may search while nothing is added or removed.
  */
 #ifndef HD_BASE_MAP_H
 #define HD_BASE_MAP_H
@@ -15,7 +15,7 @@
 
 #define HD_SLOTS_NONE UINT32_MAX
 
-/* ---- numbers, mostly of elements of a list that the caller keeps; the keys stand there ---- */
+/* ---- numbers, mostly of elements of a list that the caller keeps; the keys are in the list ---- */
 
 /* Zero-initialised is empty. */
 typedef struct hd_slots {
@@ -23,7 +23,7 @@ typedef struct hd_slots {
     size_t mask, count;
 } hd_slots;
 
-/* Of the numbers with this hash the one behind `step` slots, which moves on; HD_SLOTS_NONE: no more. */
+/* The next number with this hash, after `step` slots; `step` is advanced; HD_SLOTS_NONE: no more. */
 static inline uint32_t hd_slots_next(const hd_slots *slots, uint64_t hash, size_t *step)
 {
     if (!slots->at) return HD_SLOTS_NONE;
@@ -35,20 +35,21 @@ static inline uint32_t hd_slots_next(const hd_slots *slots, uint64_t hash, size_
 }
 
 /* Sets `out`, a uint32_t, to the number with this hash for which `same`, an expression of `out`, is true;
- * HD_SLOTS_NONE: there is none. `hash` is evaluated for each. */
+ * HD_SLOTS_NONE: none. `hash` is evaluated for each. */
 #define HD_SLOTS_FIND(out, slots, hash, same)                                                                          \
     for (size_t step_ = 0; ((out) = hd_slots_next(slots, hash, &step_)) != HD_SLOTS_NONE && !(same);) {}
 
-/* A number below HD_SLOTS_NONE, which is not there yet. false: no memory. */
+/* Adds a number below HD_SLOTS_NONE that is not in the table. false: no memory. */
 bool hd_slots_add(hd_slots *slots, uint64_t hash, uint32_t number);
-/* What is there is called `to` from now on; false: `from` is not there. */
+/* Replaces the number `from` by `to`; false: `from` is not in the table. */
 bool hd_slots_renumber(hd_slots *slots, uint64_t hash, uint32_t from, uint32_t to);
-void hd_slots_remove(hd_slots *slots, uint64_t hash, uint32_t number); /* nothing, if it is not there */
+void hd_slots_remove(hd_slots *slots, uint64_t hash, uint32_t number); /* no effect if it is not in the table */
 void hd_slots_clear(hd_slots *slots);                                  /* keeps the memory */
 void hd_slots_deinit(hd_slots *slots);
 
-/* The parts of hd_slots_add, for those who keep the slots elsewhere (hd_large_slots_add): how many slots one more
- * needs, 0: those that are there; and into these, which are zeros, where the old ones go back to the caller. */
+/* The parts of hd_slots_add, for callers that store the slots elsewhere (hd_large_slots_add): the number of slots
+ * needed to add one more, 0: the current ones suffice; and moving to such new, zeroed slots, which hands the old ones
+ * back to the caller. */
 size_t hd_slots_wanted(const hd_slots *slots);
 uint64_t *hd_slots_move(hd_slots *slots, uint64_t *at, size_t count);
 void hd_slots_place(hd_slots *slots, uint64_t hash, uint32_t number);
@@ -63,7 +64,7 @@ typedef struct hd_map_entry {
     };
 } hd_map_entry;
 
-/* Zero-initialised is empty. Entries stand in the order in which they came, until one is removed. */
+/* Zero-initialised is empty. Entries are in insertion order until one is removed. */
 typedef struct hd_map {
     hd_slots slots;
     hd_map_entry *entries;
@@ -92,11 +93,11 @@ static inline void *hd_map_pointer(const hd_map *map, uint64_t a, uint64_t b) /*
     return entry ? entry->pointer : NULL;
 }
 
-/* The entry, of zeros if it was not there; NULL: no memory. */
+/* The entry, created with zeros if it does not exist; NULL: no memory. */
 hd_map_entry *hd_map_at(hd_map *map, uint64_t a, uint64_t b);
 bool hd_map_set(hd_map *map, uint64_t a, uint64_t b, uint32_t value); /* adds or replaces; false: no memory */
 bool hd_map_set_pointer(hd_map *map, uint64_t a, uint64_t b, void *pointer);
-void hd_map_remove(hd_map *map, uint64_t a, uint64_t b); /* the last entry takes its place */
+void hd_map_remove(hd_map *map, uint64_t a, uint64_t b); /* the last entry takes the place of the removed one */
 void hd_map_clear(hd_map *map);                          /* keeps the memory */
 void hd_map_deinit(hd_map *map);
 

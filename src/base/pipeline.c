@@ -1,4 +1,4 @@
-/* pipeline.c - a ring of items under one lock: begun, done and taken in turn */
+/* pipeline.c - a ring of items under one lock: begun, done and taken in order */
 #include "base/pipeline.h"
 
 #include <stdint.h>
@@ -13,7 +13,7 @@ struct hd_pipeline {
     char *items;
     bool *done;
     size_t count;
-    uint64_t given, begun, taken; /* item i stands at i % count; taken <= begun <= given <= taken + count */
+    uint64_t given, begun, taken; /* item i is at i % count; taken <= begun <= given <= taken + count */
     pthread_t threads[HD_PIPELINE_THREAD_LIMIT];
     unsigned thread_count, started;
     bool ending;
@@ -26,7 +26,7 @@ static void *item_at(const hd_pipeline *p, uint64_t i)
     return p->items + i % p->count * p->steps.item_size;
 }
 
-/* Under the lock: the oldest that nobody has begun. */
+/* Under the lock: works on the oldest item that no thread has begun. */
 static void work_on_next(hd_pipeline *p, unsigned worker)
 {
     uint64_t i = p->begun++;
@@ -81,7 +81,7 @@ hd_status hd_pipeline_new(hd_pipeline **out, const hd_pipeline_steps *steps, uns
     return HD_OK;
 }
 
-/* Under the lock: wait until the oldest is done; with nothing else to do, help. */
+/* Under the lock: waits until the oldest is done; works on other items meanwhile. */
 static void *await_oldest(hd_pipeline *p)
 {
     while (!p->done[p->taken % p->count]) {

@@ -4,8 +4,8 @@
 
 #include "heddle/status.h"
 
-/* words[0] is looked for on PATH; NULL behind the last. Without input, its output goes to standard error. Errors:
- * UNSUPPORTED: it is not there; IO: it did not end with status 0. */
+/* Runs words[0], searched on PATH; words ends with NULL. Without input, its output goes to standard error. Errors:
+ * UNSUPPORTED: not found; IO: it did not end with status 0. */
 hd_status hd_program_run(const char *const *words, hd_error *err);
 
 #endif

@@ -6,10 +6,10 @@
 typedef struct sorter {
     size_t size; /* of an element */
     int (*compare)(const void *a, const void *b);
-    char *other; /* room for half of the list, and at least one element; NULL: none */
+    char *other; /* room for half of the list, and at least one element; NULL: no buffer */
 } sorter;
 
-/* Each element to its place in the sorted ones before it. */
+/* Insertion sort of a short list. */
 static void sort_few(const sorter *s, char *list, size_t count)
 {
     for (size_t i = 1; i < count; i++) {
@@ -23,7 +23,7 @@ static void sort_few(const sorter *s, char *list, size_t count)
     }
 }
 
-/* Merge two runs, list[0 … half) and list[half … count). What stands right at either end stays. */
+/* Merges two runs, list[0 … half) and list[half … count). Elements already in place at either end do not move. */
 static void merge(const sorter *s, char *list, size_t half, size_t count)
 {
     size_t size = s->size, first = 0, last = half;
@@ -64,8 +64,8 @@ static void reverse(const sorter *s, char *first, char *end)
     }
 }
 
-/* Merges list[0 … half) and list[half … count): what belongs before the middle changes places with what belongs behind
- * it, so that two smaller pairs of runs are left. */
+/* Merges list[0 … half) and list[half … count): swaps the elements that belong on the other side of the middle, which
+ * leaves two smaller pairs of runs. */
 static void merge_in_place(const sorter *s, char *list, size_t half, size_t count)
 {
     size_t size = s->size;

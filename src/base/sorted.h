@@ -1,4 +1,4 @@
-/* sorted.h - sorting what mostly is sorted, and search in sorted lists */
+/* sorted.h - sorting lists that are mostly sorted, and search in sorted lists */
 #ifndef HD_BASE_SORTED_H
 #define HD_BASE_SORTED_H
 
@@ -30,16 +30,16 @@ HD_COMPARE(double)
             (high) = at;                                                                                               \
     }
 
-/* The end of the ascending run of list[first … count), of which `end`, a size_t, is set to. */
+/* The end of the ascending run of list[first … count); sets `end`, a size_t. */
 #define HD_RUN_END(end, list, first, count, x, y, before)                                                              \
     for ((end) = (first) + 1; (end) < (count); (end)++) {                                                              \
         const __typeof__(*(list)) *x = &(list)[end], *y = x - 1;                                                       \
         if (before) break;                                                                                             \
     }
 
-/* A stable sort, by merging neighbouring ascending runs until there is one. `spare` has room for as many elements, and
- * is not touched if they are sorted. `before` is an expression of x and y, which the caller names: pointers to two
- * elements; true if x has to come first. */
+/* A stable sort that merges adjacent ascending runs. `spare` has room for as many elements, and is not touched if the
+ * list is sorted. `before` is an expression over x and y, names chosen by the caller for pointers to two elements; true
+ * if x has to come first. */
 #define HD_SORT_RUNS(list, spare, count, x, y, before)                                                                 \
     do {                                                                                                               \
         __typeof__(*(list)) *from_ = (list), *to_ = (spare);                                                           \
@@ -68,14 +68,15 @@ HD_COMPARE(double)
         if (from_ != (list)) memcpy((list), from_, count_ * sizeof *from_);                                            \
     } while (0)
 
-/* As qsort, but stable: what qsort does with equal elements is the C library's choice, and our answers are the same on
- * each. Where there is no memory it is slower. */
+/* As qsort, but stable: the order of equal elements in qsort depends on the C library, and results must not. Slower
+ * without memory. */
 void hd_sort(void *list, size_t count, size_t size, int (*compare)(const void *a, const void *b));
 /* The same with room for count / 2 elements at `spare`, NULL: none. */
 void hd_sort_in(void *list, size_t count, size_t size, int (*compare)(const void *a, const void *b), void *spare);
 
-/* How many elements, of `size` bytes each, begin with a uint64_t up to `key`. They are sorted by it, so that the last
- * of these is the one before the result. Ranges that begin with their start are found so by an address. */
+/* How many elements, of `size` bytes each, begin with a uint64_t up to `key`. The list is sorted by it, so the element
+ * before the result is the last such one. This finds the range that contains an address, in ranges that begin with
+ * their start. */
 static inline size_t hd_sorted_up_to(uint64_t key, const void *list, size_t count, size_t size)
 {
     size_t low = 0, high = count;

@@ -1,4 +1,4 @@
-/* system.c - what the machine has */
+/* system.c - memory and cores of the machine */
 #include "base/system.h"
 
 #include <sched.h>
@@ -27,8 +27,7 @@ static uint64_t memory_in(const char *group)
     return limit;
 }
 
-/* Microseconds of CPU time in a period, as whole CPUs, the last one begun: one file in version 2 of control groups, two
- * in version 1, where -1 is no limit. */
+/* CPU time per period, as whole CPUs rounded up: one file in control groups v2, two in v1, where -1 is no limit. */
 static uint64_t cores_in(const char *group)
 {
     char path[PATH_BYTES + 32];
@@ -53,7 +52,7 @@ static uint64_t cores_in(const char *group)
 
 typedef uint64_t limit_reader(const char *group);
 
-/* The least limit of a control group and those above it. */
+/* The smallest limit of a control group and its ancestors. */
 static uint64_t limit_upwards(const char *mount, char *group, limit_reader *read_limit)
 {
     char path[PATH_BYTES];
@@ -68,7 +67,7 @@ static uint64_t limit_upwards(const char *mount, char *group, limit_reader *read
     return limit;
 }
 
-/* Whether a list of names, parted by commas, has one. */
+/* Whether a comma-separated list of names contains a name. */
 static bool is_listed(const char *list, size_t size, const char *name)
 {
     size_t length = strlen(name);
@@ -81,8 +80,8 @@ static bool is_listed(const char *list, size_t size, const char *name)
     return false;
 }
 
-/* Lines are "0::/group" for version 2 of control groups, "9:cpu,cpuacct:/group" for version 1, whose mounts are named
- * as the list of controllers is. */
+/* Lines are "0::/group" for control groups v2, "9:cpu,cpuacct:/group" for v1, whose mounts are named like the list of
+ * controllers. */
 static uint64_t group_limit(const char *root, const char *controller, limit_reader *read_limit)
 {
     char line[1024], mount[PATH_BYTES];
@@ -125,7 +124,7 @@ static uint64_t memory_size(void)
 
 uint64_t hd_memory_default(void)
 {
-    static _Atomic uint64_t known; /* it stands in files of the system */
+    static _Atomic uint64_t known; /* cached, since it is read from system files */
     uint64_t size = atomic_load(&known);
     if (!size) atomic_store(&known, size = memory_size() / 4);
     return size;

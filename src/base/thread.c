@@ -1,4 +1,4 @@
-/* thread.c - the same work in several threads */
+/* thread.c - runs the same work in several threads */
 #include "base/thread.h"
 
 #include <stdbool.h>

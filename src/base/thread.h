@@ -6,8 +6,8 @@
 #include <signal.h>
 #include <stddef.h>
 
-/* As pthread_create, for a thread with all signals blocked: the program's are not for it, and a write beyond
- * RLIMIT_FSIZE fails instead of raising one that ends the program. */
+/* As pthread_create, with all signals blocked in the thread: the program's signals are not delivered to it, and a write
+ * beyond RLIMIT_FSIZE fails instead of raising a signal that ends the program. */
 static inline int hd_thread_start(pthread_t *out, void *(*run)(void *), void *user)
 {
     sigset_t all, before;
@@ -20,11 +20,11 @@ static inline int hd_thread_start(pthread_t *out, void *(*run)(void *), void *us
 
 enum { HD_THREAD_LIMIT = 16 }; /* more gain little where each has memory of its own */
 
-/* How many threads for so many pieces of work: at most one a piece, at least 1; wanted 0: one per core. */
+/* The number of threads for this many items: at most one per item, at least 1; wanted 0: one per core. */
 unsigned hd_thread_count(unsigned wanted, size_t pieces);
 
-/* Call work(states + i * size) for each i, one in each of so many threads, of which one is the caller's. Where fewer
- * threads can be had, what is left is called behind the others. */
+/* Calls work(states + i * size) for each i, each in its own thread, one of which is the caller's. If fewer threads can
+ * be started, the rest is called after the others. */
 void hd_threads_run(void (*work)(void *state), void *states, size_t size, unsigned count);
 
 #endif

@@ -1,4 +1,4 @@
-/* mark.c - what the macros of mark.h call */
+/* mark.c - the functions behind the macros of mark.h */
 #include "heddle/mark.h"
 
 #include "capture/session/impl.h"
@@ -10,7 +10,7 @@ void hd_mark_use(hd_session *session)
     atomic_store_explicit(&used, session, memory_order_release);
 }
 
-/* The id of a text at its place: in the upper half the session that it belongs to. A child of fork keeps the ids. */
+/* The id of a text at its place, with its session in the upper half. A child of fork keeps the ids. */
 static uint32_t id_of(hd_session *session, uint64_t *known, const char *text)
 {
     if (!text) return 0;

@@ -1,9 +1,9 @@
-/* old_glibc.h - binds the libraries that are loaded into other people's programs to GLIBC_2.17 at most
+/* old_glibc.h - binds the libraries that are loaded into users' programs to GLIBC_2.17 at most
  *
- * With -Dportable=true, Meson puts this before each of their files: a container's glibc may be far older than the one
- * that they are built with. A function whose newest version is younger gets the oldest one, which glibc keeps for
- * programs of that time. What was in libpthread and libdl then is found there, as the libraries name both.
- * tests/capture/check_portable.py reads what was bound.
+ * With -Dportable=true, Meson includes this before each of their files: a container's glibc may be far older than the
+ * one that they are built with. A function with a newer version is bound to its oldest one, which glibc keeps for old
+ * programs. Functions formerly in libpthread and libdl are found there, since the libraries link both.
+ * tests/capture/check_portable.py checks the bound versions.
  */
 #ifndef HEDDLE_CAPTURE_OLD_GLIBC_H
 #define HEDDLE_CAPTURE_OLD_GLIBC_H
@@ -51,7 +51,7 @@ OLD_AS_OF(pthread_setname_np, pthread_setname_np, OLD_SINCE(2.12));
 OLD(pthread_setspecific);
 OLD(pthread_sigmask);
 
-/* Functions by these names are there since 2.33. Before, they were inline and passed the layout of their structure. */
+/* Functions with these names exist since 2.33. Before, they were inline and passed the layout of their structure. */
 extern int __fxstat64(int layout, int fd, struct stat64 *out);
 extern int __xstat64(int layout, const char *path, struct stat64 *out);
 OLD(__fxstat64);

@@ -1,24 +1,24 @@
 /* ring_core.h - the rings themselves, as inline code: for ring.c, for the session, and for the test that runs every
  * interleaving of it
  *
- * `tail` counts the places that pushes took, `head` those that are free again; place i is slot i & mask. Both
+ * `tail` counts the places reserved by pushes, `head` those freed; place i is slot i & mask. Both
  * only grow, so a compare-and-swap of head cannot succeed by accident.
  *
  * One producer
- *   owns tail; storing it publishes the event. It looks at head only when it reaches `limit`, which moves on by
- *   about half a ring each time, so that the lines of head and tail seldom travel.
+ *   owns tail; storing it publishes the event. It reads head only when it reaches `limit`, which advances by
+ *   about half a ring each time, so that the cache lines of head and tail are seldom transferred.
  *
  * Many producers
- *   take a place by a compare-and-swap of tail; seq[slot] = place + 1 publishes the event. A place is taken only
- *   when head has passed the one before it in the slot, which was therefore published: no two producers write
- *   one slot at once, and no slot is written while what is published in it may still be claimed.
+ *   reserve a place by a compare-and-swap of tail; seq[slot] = place + 1 publishes the event. A place is reserved only
+ *   after head has passed the previous place of the slot, which was therefore published: no two producers write
+ *   one slot at once, and no slot is written while its published event may still be claimed.
  *
  * Drop oldest
- *   is a second party that moves head. The consumer copies events first and claims them afterwards, by a
+ *   is the case in which producers move head, too. The consumer copies events first and claims them afterwards, by a
  *   compare-and-swap of head: if it succeeds from head = h, no place from h on had been freed, so none of them
- *   had been written over, and the copies from h on are whole. If a producer came first, the consumer delivers
- *   what is left of its copies behind the new head. What is copied may be written meanwhile, so it is copied in
- *   relaxed atomic words, and dropped unseen when the claim fails. A producer frees an eighth of the ring at
+ *   had been overwritten, and the copies from h on are intact. If a producer came first, the consumer delivers
+ *   the copies from the new head on. Events may be overwritten while they are copied, so they are copied in
+ *   relaxed atomic words, and discarded unread when the claim fails. A producer frees an eighth of the ring at
  *   once: the consumer then has that much time to succeed.
  *
  * Else
@@ -56,11 +56,11 @@ typedef _Atomic uint64_t hd_ring_word;
 struct hd_ring {
     uint64_t mask;
     hd_ring_word *words; /* (mask + 1) * element_bytes */
-    hd_ring_word *seq;   /* many producers: of each slot, the place published in it + 1. Else NULL */
+    hd_ring_word *seq;   /* many producers: for each slot, the place published in it + 1. Else NULL */
     uint32_t element_bytes;
     hd_ring_policy policy;
     atomic_bool closed;
-    /* Called by the producer when it finds the ring half full; NULL: nobody wants to know. */
+    /* Called by the producer when it finds the ring half full; NULL: not needed. */
     void (*bell)(void *user);
     void *bell_user;
 
@@ -136,7 +136,7 @@ static inline bool hd_ring_evict(struct hd_ring *ring, uint64_t h)
     return true;
 }
 
-/* One look at a ring that is full at head = h: true if it is worth trying again. */
+/* One attempt for a ring that is full at head = h: true if it is worth trying again. */
 static inline bool hd_ring_make_room(struct hd_ring *ring, uint64_t h, unsigned looks)
 {
     switch (ring->policy) {
@@ -150,7 +150,7 @@ static inline bool hd_ring_make_room(struct hd_ring *ring, uint64_t h, unsigned 
     }
 }
 
-/* The producer stands at its limit: find out how much room there is. */
+/* The producer is at its limit: find out how much room there is. */
 static inline bool hd_ring_look(struct hd_ring *ring, uint64_t t)
 {
     uint64_t capacity = ring->mask + 1;
@@ -216,7 +216,7 @@ static inline bool hd_ring_push_many(struct hd_ring *ring, const void *event, si
 
 /* ---- pop ---- */
 
-/* How many published events stand from place h on, at most `max`. With eviction h may be old, and the answer too. */
+/* Number of published events from place h on, at most `max`. With eviction h may be outdated, and so may the result. */
 static inline size_t hd_ring_ready(const struct hd_ring *ring, uint64_t h, size_t max)
 {
     if (!ring->seq) {
@@ -230,7 +230,7 @@ static inline size_t hd_ring_ready(const struct hd_ring *ring, uint64_t h, size_
     return count;
 }
 
-/* Copies of places h to h + count stand in `out`: claim them, or those that nobody evicted. Returns how many, moved to
+/* `out` has copies of places h to h + count: claims them, or those that were not evicted. Returns how many, moved to
  * the front of `out`; *h is the first of them. */
 static inline size_t hd_ring_claim(struct hd_ring *ring, void *out, uint64_t *h, size_t count, size_t size)
 {

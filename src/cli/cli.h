@@ -64,6 +64,10 @@ typedef enum cli_kind {
     CLI_GIVEN,    /* cli_given      --by step: one that is not the command's own; without `value` a flag */
 } cli_kind;
 
+/* The first member of every object at the top of what --json prints: share/schemas/NAME.json is its schema, which may
+ * only gain members. Rows of a query have none, since their members are the statement's. */
+#define CLI_SCHEMA(name) "\"schema\": \"heddle." name "/1\""
+
 enum { CLI_TEXTS_MAX = 32 };
 
 /* The values of an option that may be given several times. */
@@ -72,7 +76,7 @@ typedef struct cli_texts {
     size_t count;
 } cli_texts;
 
-/* Options as they were given, for whom they are passed on to. */
+/* Options as given on the command line, for passing on. */
 typedef struct cli_given {
     const char *names[CLI_TEXTS_MAX];  /* static, of the tables */
     const char *values[CLI_TEXTS_MAX]; /* NULL: of a flag; borrowed from argv */
@@ -90,9 +94,9 @@ typedef struct cli_option {
     const char *const *choices; /* CLI_CHOICE, CLI_CHOICES: ends with NULL */
     bool old;                   /* an older spelling, which is understood and not listed */
     double min, max;            /* CLI_INTEGER, CLI_COUNT, CLI_DECIMAL: inclusive; both 0 for no bounds */
-    const char *offer; /* CLI_TEXT, CLI_TEXTS: what a shell offers: words parted by blanks, or <files>, <folders>,
-                          <programs>, <commands>, <formats>, <codes>, <passes>, <reports>, <categories>; NULL: by
-                          `value` */
+    const char *offer;          /* CLI_TEXT, CLI_TEXTS: completions: words separated by blanks, or <files>, <folders>,
+                                   <programs>, <commands>, <formats>, <codes>, <passes>, <reports>, <categories>; NULL:
+                                   by `value` */
 } cli_option;
 
 typedef struct cli_example {
@@ -118,17 +122,18 @@ typedef struct cli_command {
     cli_group group;
     const char *summary;       /* one line for `heddle help`, lower case, no full stop */
     const char *usage;         /* the operands: "IN OUT"; NULL for none */
-    const char *offer;         /* what a shell offers for them, as of an option; NULL: nothing */
-    const char *description;   /* paragraphs, parted by "\n\n"; a paragraph that starts with a space is kept as it is */
+    const char *offer;         /* completions for the operands, like an option's; NULL: none */
+    const char *description;   /* paragraphs, separated by "\n\n"; a paragraph that starts with a space is kept as it is
+                                  */
     const cli_option *options; /* NULL for none */
     const cli_example *examples; /* ends with {0} */
     const void *defaults;        /* the options struct as it is before parsing; NULL for all zero */
     size_t options_size;
     int operands_min, operands_max; /* max -1: any number */
     bool has_json;                  /* understands --json */
-    bool operands_are_command;      /* what follows the first operand is not ours, as the options of another program */
+    bool operands_are_command;      /* everything after the first operand belongs to another program */
     int (*run)(cli_run *run);       /* returns an exit status */
-    /* What the first operand may be, and what it adds. NULL for all but commands of that kind. */
+    /* Possible values of the first operand, with their help. NULL except for commands that have topics. */
     const char *topics_title;           /* "Reports" */
     const cli_example *(*topics)(void); /* each with its summary; ends with {0} */
     /* Options besides `options`: those of a topic, or of all of them if it is NULL or none; ends with {0}. */
@@ -138,14 +143,15 @@ typedef struct cli_command {
 
 typedef enum cli_color { CLI_COLOR_AUTO, CLI_COLOR_ALWAYS, CLI_COLOR_NEVER } cli_color;
 
-/* What every command understands besides its own options. */
+/* Options of every command. */
 typedef struct cli_globals {
     bool json;
     bool quiet;
     bool wide;
     bool help;
     bool version; /* before the command only */
-    int color;    /* cli_color */
+    const char *groups;
+    int color; /* cli_color */
 } cli_globals;
 
 /* Of lines that go to no terminal. */
@@ -173,9 +179,9 @@ extern const cli_command *const cli_commands[];
 
 /* A file of the command's own, which a signal that ends the program removes too; NULL: none any more. Kept, not copied. */
 void cli_remove_at_stop(const char *path);
-/* That file, and outputs that are being written: for what ends the program at once, a signal's handler as well. */
+/* Removes that file and unfinished outputs; async-signal-safe. */
 void cli_remove_unfinished(void);
-/* Ends the program as failed after that time, with a word of it, whatever it does then. 0: never. */
+/* Exits with a failure and a message after `seconds`, whatever is running. 0: never. */
 void cli_end_after(double seconds);
 
 /* Print run->err now and clear it, for a command that goes on. */
@@ -183,7 +189,7 @@ void cli_report(cli_run *run);
 
 /* ---- resolve.c ---- */
 
-/* What the first words of a command line name. */
+/* What the first words of a command line resolve to. */
 typedef struct cli_asked {
     const cli_command *command; /* NULL: nothing has that name */
     const char *report;         /* comes before the operands: the report that was typed like a command; NULL: none */
@@ -191,7 +197,8 @@ typedef struct cli_asked {
 } cli_asked;
 
 cli_asked cli_resolve(const char *const *words, int count);
-/* The usage error for a word that cli_resolve does not know: it names what is near, or what other tools call so. */
+/* The usage error for a word that cli_resolve does not know: it suggests similar words, or our name for another tool's
+ * command. */
 void cli_unknown_command(cli_run *run, const char *word);
 
 /* ---- options.c ---- */
@@ -210,7 +217,7 @@ bool cli_global_applies(const cli_option *option, const cli_command *command);
  * operand. Returns how many arguments were used, or -1 with run->err set. */
 int cli_parse(cli_run *run, void *options, const char *const *argv, int count);
 
-/* Whether it stands without a value. */
+/* Whether the option takes no value. */
 bool cli_is_flag(const cli_option *option);
 
 /* The options of a command besides its table, given the first operand (NULL: none yet). NULL: there are none. */
@@ -222,8 +229,8 @@ bool cli_has_topic(const cli_command *command, const char *name);
 /* Set run->err to a usage error and return CLI_USAGE. */
 int cli_usage_error(cli_run *run, const char *format, ...) HD_PRINTF(2, 3);
 
-/* A usage error if the output is this input, by whatever path, which would be lost; `hint` is added to it. Either may be
- * NULL, or - for a stream. For all commands main.c compares the option "output" with the operands. */
+/* A usage error if the output is the same file as the input (by any path), which would be lost; `hint` is appended.
+ * Either may be NULL, or - for a stream. main.c compares the option "output" with the operands for every command. */
 int cli_spare_input(cli_run *run, const char *out, const char *input, const char *hint);
 
 /* ---- value.c ---- */
@@ -270,7 +277,7 @@ void cli_man_page(cli_run *run, const cli_command *command); /* NULL: heddle its
 
 /* ---- complete.c ---- */
 
-/* Print what a shell may put in the place of the last of words[0 … count), which stand behind "heddle"; count > 0. */
+/* Print completions for the last of words[0 … count), the words after "heddle"; count > 0. */
 void cli_complete(cli_run *run, const char *const *words, int count);
 
 /* ---- progress.c ---- */
@@ -280,9 +287,9 @@ typedef struct cli_progress {
     const char *verb; /* "reading"; borrowed */
     uint64_t started_ns, shown_ns;
     bool on, shown;
-    bool events; /* what is counted; else bytes */
+    bool events; /* the unit is events; else bytes */
     bool in_lines;
-    unsigned tenths; /* of `total`, told in the last line */
+    unsigned tenths; /* tenths of `total` already reported */
 } cli_progress;
 
 void cli_progress_init(cli_progress *progress, const cli_run *run, const char *verb);

@@ -1,7 +1,8 @@
-/* complete.c - what a shell offers for the last word of a command line, from the tables of the commands
+/* complete.c - completions for the last word of a command line, from the tables of the commands
  *
- * A line for each offer: the word, a tab, what it is. A word that begins with a colon asks the shell itself:
- * ":files" (behind the tab are patterns of names' ends: "json|json.gz"; none: all files), ":folders", ":programs".
+ * A line for each completion: the word, a tab, its description. A word that begins with a colon lets the shell
+ * complete by itself: ":files" (after the tab, patterns of file extensions: "json|json.gz"; none: all files),
+ * ":folders", ":programs".
  */
 #include <string.h>
 #include <sys/stat.h>
@@ -16,14 +17,14 @@
 
 typedef struct asked {
     cli_run *run;
-    const char *const *words; /* behind "heddle"; the last one is asked for */
+    const char *const *words; /* the words after "heddle"; the last one is to be completed */
     int count;
     const cli_command *command;
     const cli_option *pending; /* the last word is its value */
     int operands;              /* before the last word */
     const char *operand;       /* the first of them */
     bool options_end;          /* after -- */
-    const char *head;          /* stands before each offer: what of the last word is as it should be */
+    const char *head;          /* put before each completion: the part of the last word that is already right */
     size_t head_size;
     const char *begun; /* the rest of the last word */
 } asked;
@@ -134,7 +135,7 @@ static void offer_categories(const asked *a)
     }
 }
 
-/* Words parted by blanks, of which <…> stand for others. */
+/* Words separated by blanks; <…> are placeholders for lists. */
 static void offer_listed(asked *a, const char *list)
 {
     static const struct {
@@ -200,7 +201,7 @@ static const cli_option *option_of(const asked *a, const char *name, size_t size
     return NULL;
 }
 
-/* A report that is typed like a command is one of `report`; a file is its operand. */
+/* A report typed like a command means `report` with that topic; a file is its operand. */
 static void set_command(asked *a, const char *word)
 {
     const cli_asked found = cli_resolve(&word, 1);

@@ -5,9 +5,10 @@
 #include "cli/cli.h"
 #include "heddle/table.h"
 
-/* Whether a table is one of findings: it has the columns code, finding, advice and saves. */
+/* Whether a table has findings: the columns code, finding, advice and saves. */
 bool cli_is_findings(const hd_table *table);
-/* Its first rows, wrapped to the terminal: what each saves, the sentence, and of the first three what to change. */
+/* Prints the first rows, wrapped to the terminal: for each, the saving and the sentence; for the first three also the
+ * advice. */
 void cli_print_findings(cli_run *run, const hd_table *table, size_t rows);
 
 #endif

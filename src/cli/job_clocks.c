@@ -1,4 +1,4 @@
-/* job_clocks.c - the clocks of a job by its ranks, for whoever merges or joins their traces */
+/* job_clocks.c - the clocks of a job by rank, for commands that merge or join traces */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static bool is_of(const clock_rows *c, size_t row, const hd_job_member *member)
     return member->host.data && size == member->host.size && memcmp(host, member->host.data, size) == 0;
 }
 
-/* The rows of a member's clock, which stand behind each other; *out_count 0: there are none. */
+/* The rows of a member's clock, which are adjacent; *out_count 0: none. */
 static size_t find_rows(size_t *out_count, clock_rows *c, const hd_job_member *member)
 {
     size_t rows = hd_table_row_count(c->table), first = c->at, left = rows;
@@ -99,7 +99,7 @@ static void add_rank(job_clocks *out, clock_rows *rows, const hd_job_member *mem
     if (fits) out->count += count;
 }
 
-/* A text for each rank: of those with one offset, then of those whose clock was set. */
+/* A shift RANK=OFFSET for each rank with one offset, then for those whose clock was set in between. */
 static bool add_shifts(job_clocks *out)
 {
     for (int sets = 0; sets < 2; sets++) {

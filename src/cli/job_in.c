@@ -57,7 +57,7 @@ static bool is_trace(const char *name)
     return (format && format->reads) || is_database(name);
 }
 
-/* The first kind that is there; *out_passed: how many of the other stand beside them. */
+/* The first kind of input that the folder has; *out_passed: the number of files of other kinds. */
 static bool add_folder(job_files *p, const char *folder, size_t *out_passed)
 {
     size_t first = p->count;
@@ -93,7 +93,7 @@ static bool matches(const char *path, const char *pattern)
     return !*pattern && !*path;
 }
 
-/* The files of a pattern, in no order. All but {rank} stands for itself. */
+/* The files that match a pattern, unordered. Everything except {rank} is literal. */
 static bool add_ranks(job_files *p, const char *pattern)
 {
     glob_t found = {0};

@@ -22,11 +22,11 @@ typedef struct job_files {
     bool summaries_first; /* of a folder; else traces are */
 } job_files;
 
-/* Those that an operand stands for: a file; a folder's traces, or if it has none its summaries (summaries_first: the
- * other way around), and what it passes over is told; "rank{rank}.json", where {rank} is any number. What is not there
- * is added as it is, for whoever reads it to tell. Errors: MEMORY. */
+/* Adds the inputs that an operand means: a file; a folder's traces, or if it has none its summaries (summaries_first:
+ * the other way around), with a note about files it ignores; "rank{rank}.json", where {rank} is any number. A missing
+ * file is added unchanged, so that reading it reports the error. Errors: MEMORY. */
 hd_status job_files_add(job_files *files, cli_run *run, const char *operand);
-/* The same of a folder that stands for itself, and ranks in their order. */
+/* The same, but a folder is one input by itself, and ranks are in order. */
 hd_status job_files_add_ranks(job_files *files, const char *operand, hd_error *err);
 /* All processes get those of process 0, instead of their own. Errors: MEMORY; of MPI. */
 hd_status job_files_share(job_files *files, hd_mpi *mpi, hd_error *err);
@@ -34,31 +34,30 @@ hd_status job_files_share(job_files *files, hd_mpi *mpi, hd_error *err);
 hd_status job_files_sort(job_files *files, hd_error *err);
 /* Leaves none. */
 void job_files_deinit(job_files *files);
-/* The order in which processes take files: the largest first, of equal ones as they stand. The caller frees it with
- * free; NULL: no memory. */
+/* The order in which processes take files: largest first, equal ones in the given order. The caller frees it with free;
+ * NULL: no memory. */
 size_t *job_largest_first(const char *const *paths, size_t count);
 
 /* Add one summary or trace. The error is left in run->err, with its path. */
 hd_status job_add(hd_job *job, cli_run *run, const char *path, const hd_read_options *read);
-/* All of run->operands from `first` on. What cannot be read is printed, counted in *out_failed and left out; one trace
- * at a time is in memory. The caller frees *out. */
+/* Reads run->operands from `first` on. Inputs that cannot be read are reported, counted in *out_failed and left out;
+ * only one trace is in memory at a time. The caller frees *out. */
 hd_status job_read(hd_job **out, uint64_t *out_failed, cli_run *run, int first, job_shard shard,
                    const hd_read_options *read);
-/* What to add to the times of each rank of a job (a summary or trace) for those of the reference, as `heddle clocks`
- * has it, of each whose clock is known. Free with job_clocks_deinit, also after an error. */
+/* For each rank of a job (a summary or trace) with a known clock, the offset from its clock to the reference's, as in
+ * `heddle clocks`. Free with job_clocks_deinit, also after an error. */
 typedef struct job_clocks {
     hd_convert_clock *list; /* a rank's behind each other, several where its clock was set */
     size_t count;
     char **shifts;                   /* "RANK=TIME", of each rank once: */
     size_t shift_count, plain_count; /* the first are of clocks that were not set */
-    const char *why;                 /* of one that was; NULL: there is none to tell */
+    const char *why;                 /* the reason for one of them; NULL: none is known */
     char text[320];
 } job_clocks;
 
 hd_status job_clocks_find(job_clocks *out, cli_run *run, const char *path);
 void job_clocks_deinit(job_clocks *clocks);
-/* "3/16", or "auto": what the launcher of this process says (Slurm, Open MPI, PMI, torchrun, an indexed job of
- * Kubernetes). */
+/* "3/16", or "auto": from the launcher's environment (Slurm, Open MPI, PMI, torchrun, an indexed job of Kubernetes). */
 int job_shard_parse(job_shard *out, cli_run *run, const char *text);
 /* Before long work: whether a summary can be written there; its name is .hds, or that of a stream. */
 int job_check_output(cli_run *run, const char *path);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "heddle/format.h"
+#include "heddle/launches.h"
 #include "heddle/table.h"
 #include "heddle/version.h"
 
@@ -25,6 +26,7 @@ CLI_COMMAND(info);
 CLI_COMMAND(timeline);
 CLI_COMMAND(memory);
 CLI_COMMAND(graph);
+CLI_COMMAND(diff);
 CLI_COMMAND(replay);
 CLI_COMMAND(mcp);
 CLI_COMMAND(job);
@@ -48,7 +50,8 @@ const cli_command *const cli_commands[] = {
 #ifdef __linux__
     &cmd_record,
 #endif
-    &cmd_report,    &cmd_check,   &cmd_info,   &cmd_timeline,   &cmd_memory, &cmd_graph,     &cmd_replay, &cmd_mcp,
+    &cmd_report,    &cmd_check,   &cmd_info,   &cmd_timeline,   &cmd_memory, &cmd_graph,     &cmd_diff,  &cmd_replay,
+    &cmd_mcp,
 #ifdef __linux__
     &cmd_job,
 #endif
@@ -56,7 +59,7 @@ const cli_command *const cli_commands[] = {
 #ifdef __linux__
     &cmd_trigger,
 #endif
-    &cmd_devices,   &cmd_formats, &cmd_passes, &cmd_completion, &cmd_help,   &cmd_version,   &cmd_synth,  NULL,
+    &cmd_devices,   &cmd_formats, &cmd_passes, &cmd_completion, &cmd_help,   &cmd_version,   &cmd_synth, NULL,
 };
 
 static hd_status write_stderr(void *user, const char *data, size_t size)
@@ -95,7 +98,7 @@ static int wrong_usage(cli_run *run)
     return CLI_USAGE;
 }
 
-/* What the command printed must have arrived. A closed pipe is a reader that has seen enough: no message. */
+/* Fails if the command's output was not written. A closed pipe is no error: the reader has seen enough. */
 static int finish_output(cli_run *run, int status)
 {
     errno = 0;
@@ -110,7 +113,7 @@ static int finish_output(cli_run *run, int status)
     return status == CLI_OK ? CLI_FAILED : status;
 }
 
-/* Whether the option "output" names one of the operands, so that the command would write over what it reads. */
+/* Whether the option "output" is the same file as one of the operands, which would overwrite the input. */
 static int check_output(cli_run *run)
 {
     const char *out = NULL;
@@ -126,10 +129,12 @@ static int check_output(cli_run *run)
 static int run_command(cli_run *run)
 {
     int status = check_output(run);
+    if (status == CLI_OK && run->global.groups && hd_class_rules_read(run->global.groups, &run->err) != HD_OK)
+        status = CLI_FAILED;
     if (status == CLI_OK) status = run->command->run(run);
     /* 2 without an error is the exit status of a command that was run. */
     if (status == CLI_USAGE && run->err.status != HD_OK) return wrong_usage(run);
-    /* A sink that failed is told by finish_output, not as the table's or the file's failure. */
+    /* finish_output reports a failed sink; it is not a failure of the table or file */
     if (!run->out_error) cli_report(run);
     return status == CLI_OK && run->reported ? CLI_FAILED : status;
 }
@@ -202,8 +207,8 @@ static void stop(int number)
     raise(number);
 }
 
-/* Ctrl+C, a batch system's SIGTERM, a terminal that goes away: nothing unfinished is left. Commands that end in order
- * have handlers of their own. What is ignored stays so (nohup). */
+/* Removes unfinished outputs on Ctrl+C, SIGTERM (batch systems) and SIGHUP (closed terminals). Commands that shut down
+ * in order have handlers of their own. Ignored signals stay ignored (nohup). */
 static void catch_stops(void)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};

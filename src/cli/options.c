@@ -25,6 +25,14 @@ const cli_option cli_global_options[] = {
      .kind = CLI_FLAG,
      .field = offsetof(cli_globals, wide),
      .help = "tables in full, however wide; else they fit the terminal, or 200 columns"},
+    {.name = "groups",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offer = "<files>",
+     .field = offsetof(cli_globals, groups),
+     .help =
+         "lines \"communication: PATTERN\", or compute, copy, AllReduce …: what kernels of these names do, whatever "
+         "heddle formats --classes says"},
     {.name = "help", .letter = 'h', .kind = CLI_FLAG, .field = offsetof(cli_globals, help), .help = "show this help"},
     {.name = "version",
      .letter = 'V',

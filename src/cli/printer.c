@@ -1,4 +1,4 @@
-/* printer.c - reports of commands whose result may be what goes to standard output */
+/* printer.c - reports of commands whose result may go to standard output */
 #include "cli/printer.h"
 
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* printer.h - reports of commands whose result may be what goes to standard output */
+/* printer.h - reports of commands whose result may go to standard output */
 #ifndef HD_CLI_PRINTER_H
 #define HD_CLI_PRINTER_H
 
@@ -18,7 +18,7 @@ void cli_say(cli_printer *printer, const char *format, ...) HD_PRINTF(2, 3);
 void cli_say_name(cli_printer *printer, const char *name);
 /* `"key": "text"`, escaped. */
 void cli_say_text_json(cli_printer *printer, const char *key, const char *text);
-/* What `key` is in JSON: the table's rows. `status` is how making it went; it is freed. */
+/* Member `key` in JSON: the table's rows. `status`: the result of making the table; the table is freed. */
 hd_status cli_say_table_json(cli_printer *printer, const char *key, hd_status status, hd_table **table);
 
 #endif

@@ -1,4 +1,4 @@
-/* report_out.c - what the commands that print reports share */
+/* report_out.c - shared by commands that print reports */
 #include "cli/report_out.h"
 
 #include <stdio.h>
@@ -82,6 +82,17 @@ void report_print_rows(cli_run *run, const hd_table *table, size_t rows)
     if (!rows || hd_table_head(&head, table, rows, &run->err) != HD_OK) return;
     hd_table_write(head, (hd_sink){cli_write, run}, &style, &run->err);
     hd_table_free(head);
+}
+
+void report_json_rows(cli_run *run, const hd_table *table, const char *schema)
+{
+    cli_print(run, "[");
+    for (size_t row = 0; row < hd_table_row_count(table) && !run->out_error; row++) {
+        cli_print(run, "%s\n  {%s, ", row ? "," : "", schema);
+        hd_table_write_members(table, row, (hd_sink){cli_write, run}, &run->err);
+        cli_print(run, "}");
+    }
+    cli_print(run, hd_table_row_count(table) ? "\n]\n" : "]\n");
 }
 
 void report_json_text(cli_run *run, const char *name, const char *text)

@@ -1,4 +1,4 @@
-/* report_out.h - what the commands that print reports share */
+/* report_out.h - shared by commands that print reports */
 #ifndef HD_CLI_REPORT_OUT_H
 #define HD_CLI_REPORT_OUT_H
 
@@ -10,13 +10,14 @@
 /* Read a trace while showing progress. The error is left in run->err. */
 hd_status report_read(hd_trace **out, cli_run *run, const char *path, hd_read_options options);
 
-/* Of a trace that was read as it was asked for: DAMAGED or IO if not all of that could be read. */
+/* DAMAGED or IO if a part of the trace could not be read. */
 hd_status report_check_read(const hd_trace *trace, const char *path, hd_error *err);
 
-/* A trace can be written there, as `to` or by the extension; else the usage error is told. takes_to: there is --to. */
+/* Checks that a trace can be written to the path, as `to` or by the extension; else returns the usage error. takes_to:
+ * the command has --to. */
 int report_check_format(cli_run *run, const char *path, const char *to, bool takes_to);
 
-/* What was lost: how much, and of what. */
+/* Losses: their number and kinds. */
 typedef struct report_losses {
     uint64_t count;
     char codes[400]; /* "code 2, code 1" */
@@ -24,7 +25,7 @@ typedef struct report_losses {
 
 /* As hd_write_options.ledger; user: the losses. */
 void report_add_loss(void *user, const hd_ledger_row *row);
-/* A line on standard error, also with -q, which leaves out what is known anyway; nothing where there is no loss. */
+/* A line about losses on standard error, also with -q (then without details); nothing if there are none. */
 void report_say_losses(cli_run *run, const char *path, const report_losses *losses);
 
 /* A line for each on standard error, also with -q. */
@@ -37,6 +38,9 @@ hd_status report_write(cli_run *run, const hd_trace *trace, const char *path, hd
 /* The first rows of a table as text, indented, fitted to the terminal. */
 void report_print_rows(cli_run *run, const hd_table *table, size_t rows);
 
+/* A table as an array of objects, each beginning with `schema`, a CLI_SCHEMA. */
+void report_json_rows(cli_run *run, const hd_table *table, const char *schema);
+
 /* `"name": "text"` with the text escaped. */
 void report_json_text(cli_run *run, const char *name, const char *text);
 
@@ -44,7 +48,7 @@ void report_json_text(cli_run *run, const char *name, const char *text);
 void report_print_safe(cli_run *run, const char *text, size_t size);
 /* "wrote report.html", unless quiet or to standard output. to_stderr: standard output is for something else. */
 void report_say_wrote(cli_run *run, const char *path, bool to_stderr);
-/* What several files are called together: "a.json and 3 more". The caller frees it; NULL: no memory. */
+/* A name for several files together: "a.json and 3 more". The caller frees it; NULL: no memory. */
 char *report_name_of_files(const char *const *paths, int count);
 /* The path of a file that is reported on, bold. */
 void report_print_path(cli_run *run, const char *path);

@@ -8,7 +8,7 @@
 #include "cli/report_out.h"
 #include "cli/table_out.h"
 
-/* What else than its tables a report's text is. */
+/* Texts of reports besides their tables. */
 static const struct {
     const char *report;
     void (*print)(const report_text *text);
@@ -62,9 +62,11 @@ static void print_tables(const report_text *t)
     cli_print(t->run, "%s%s: %s\n", t->path ? "  " : "", t->about->name, t->about->title);
     if (t->path && t->about->says_trust && t->report->trust) cli_print(t->run, "  trust: %s\n", t->report->trust_text);
     for (size_t i = 0; i < t->report->table_count; i++) {
-        const bool is_shown = !t->first_table || i == 0 || cli_is_findings(t->report->tables[i]);
-        if (!is_shown || !hd_table_row_count(t->report->tables[i])) continue;
-        print_table(t, t->report->tables[i]);
+        const hd_table *table = t->report->tables[i];
+        const bool is_of_ranks = strcmp(hd_table_name(table), "ranks") == 0;
+        const bool is_shown = !t->first_table || i == 0 || is_of_ranks || cli_is_findings(table);
+        if (!is_shown || !hd_table_row_count(table)) continue;
+        print_table(t, table);
         any = true;
     }
     if (!any) cli_print(t->run, "  no rows: the trace has nothing of this\n");

@@ -13,11 +13,11 @@ typedef struct report_text {
     const char *path; /* NULL: it has been printed */
     const hd_report_about *about;
     const hd_report *report;
-    int64_t start_ns; /* what times count from */
+    int64_t start_ns; /* origin of times */
     uint64_t rows;    /* of each long table; 0: REPORT_ROWS_SHOWN */
     bool all;         /* every row */
-    bool first_table; /* that and findings alone */
-    bool tables;      /* as tables, whatever other text there is */
+    bool first_table; /* that, findings and a row per rank alone */
+    bool tables;      /* print tables even where the report has another text */
 } report_text;
 
 enum { REPORT_ROWS_SHOWN = 20 };
@@ -36,7 +36,7 @@ void info_text(const report_text *text);
 void check_text(const report_text *text);
 void memory_text(const report_text *text);
 void timeline_text(const report_text *text);
-/* The columns of time that fit beside the labels of rows. */
+/* The columns of the time axis that fit next to the row labels. */
 uint64_t timeline_text_width(const cli_run *run);
 
 #endif

@@ -1,4 +1,4 @@
-/* resolve.c - what the first words of a command line name: a command, a report, a trace, or a word of another tool */
+/* resolve.c - resolves the first words of a command line: a command, a report, a trace, or another tool's command */
 #include <limits.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,8 +16,10 @@ static const struct {
     {"analyze", "summary", NULL},
     {"stats", "summary", NULL},
     {"open", "view", NULL},
+    {"compare", "diff", NULL},
     {"export", "convert", NULL},
     {"profile", "record", NULL},
+    {"share", NULL, "'heddle report -o page.html FILE...' writes a page that needs no Heddle"},
     {"benchmark", NULL, "'heddle replay --run TRACE' launches the GPU activity of a trace again and times it"},
     {"tracesmith-cli", NULL, "type heddle in its place: 'heddle info FILE', 'heddle record COMMAND'"},
     {"nsys", NULL, "type heddle in its place: 'heddle record COMMAND', 'heddle summary FILE'"},

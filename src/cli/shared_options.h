@@ -59,7 +59,7 @@
         .name = "rows", .letter = 'n', .kind = CLI_COUNT, .value = "N", .min = 1, .max = 1e15, at, .help = what        \
     }
 
-/* What it was called before. */
+/* Its former name. */
 #define OPTION_ROWS_OLD(older, at)                                                                                     \
     {                                                                                                                  \
         .name = older, .kind = CLI_COUNT, .value = "N", .min = 1, .max = 1e15, at, .old = true                         \

@@ -1,4 +1,4 @@
-/* table_out.h - tables as text shows them: without what says nothing */
+/* table_out.h - tables as text, without columns that carry no information */
 #ifndef HD_CLI_TABLE_OUT_H
 #define HD_CLI_TABLE_OUT_H
 

@@ -1,4 +1,4 @@
-/* term.c - standard output: colour, width, and what went wrong with it */
+/* term.c - standard output: colour, width, and write errors */
 #include "cli/cli.h"
 
 #include <errno.h>

@@ -185,7 +185,7 @@ void cli_value_default(const cli_option *option, const void *defaults, char *out
         if (text) snprintf(out, out_size, "%s", text);
         break;
     case CLI_INTEGER:
-        /* -1 stands for none. */
+        /* -1: none. */
         if (*(const int64_t *)field != -1) snprintf(out, out_size, "%" PRId64, *(const int64_t *)field);
         break;
     case CLI_COUNT: snprintf(out, out_size, "%" PRIu64, *(const uint64_t *)field); break;

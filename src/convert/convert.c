@@ -19,7 +19,7 @@
 #include "report/job/job.h"
 #include "trace/chunk.h"
 
-/* What belongs to an input, by its place. */
+/* Options of an input, by its index. */
 typedef struct companion {
     char *trace, *profile; /* paths; NULL: the input itself, none */
     bool found;            /* the profile was, as opposed to named */
@@ -28,10 +28,10 @@ typedef struct companion {
 /* A pass of the chain. */
 typedef struct chain_link {
     const hd_pass *pass;
-    hd_pass *own;          /* the same where an option of ours stands for it; NULL: the caller's */
+    hd_pass *own;          /* the pass made for one of our own options; NULL: the caller's pass */
     const char *step;      /* its name in the report; NULL: it is there only if it adds events */
     const char *cause;     /* of a failure; NULL: by its name */
-    bool joins_companions; /* each input with its profile, whose events were counted when it was read */
+    bool joins_companions; /* each input is joined with its profile, whose events were counted when it was read */
 } chain_link;
 
 typedef struct converter {
@@ -111,7 +111,7 @@ static hd_status read_input(converter *c, size_t index, const hd_read_options *r
     return c->options->each ? c->options->each(c->options->user, &input->trace, index, c->err) : HD_OK;
 }
 
-/* Those that were read, and what belongs to them, move to the front. */
+/* Moves the inputs that were read, with their options, to the front. */
 static hd_status leave_out(converter *c)
 {
     size_t kept = 0, count = c->count;
@@ -156,7 +156,7 @@ static void *add_own(converter *c, const hd_pass_about *about, const char *step,
     return pass->options.values;
 }
 
-/* What our own options stand for, in their order. */
+/* The passes that our own options mean, in their order. */
 static hd_status add_options(converter *c, bool merge)
 {
     const hd_convert_options *o = c->options;

@@ -1,7 +1,7 @@
 /* job.c - the ranks of a job as one archive, each converted by itself
  *
- * A rank becomes an archive of its own, a part, beside which its report lies; any process may do that. Then one process
- * merges what is no event, the tracks and metadata of all parts (pass/merge), and the format joins them.
+ * Each rank becomes an archive of its own, a part, with its report next to it; any process may do that. Then one
+ * process merges the tracks and metadata of all parts (pass/merge), and the format joins them.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -401,7 +401,8 @@ static hd_convert_report *new_report(const hd_convert_job *job)
     return convert_report_new(2 * job->count, job->options.passes, job->options.pass_count);
 }
 
-/* That all say one rank is known only now: they are converted again, as what their ranks are stands in their events. */
+/* Only now it is known that all inputs claim the same rank: they are converted again by index, since ranks are written
+ * in their events. */
 static hd_status convert_by_place(whole *w, hd_convert_job *job)
 {
     forget_parts(w);

@@ -1,4 +1,4 @@
-/* report.c - what a conversion did */
+/* report.c - the report of a conversion */
 #include "convert/report.h"
 
 #include <errno.h>
@@ -196,7 +196,7 @@ static void take_numbers(uint64_t out[NUMBERS_MAX], hd_byte_reader *in)
     for (uint64_t i = 0; i < count && i < NUMBERS_MAX; i++) out[i] = hd_byte_reader_varint(in);
 }
 
-/* What a share did not do let all events pass. */
+/* Adds a share's steps; a step that a share does not have passed all its events. */
 static void add_steps(hd_convert_report *report, hd_byte_reader *in, uint64_t count)
 {
     own_report *own = (own_report *)report;
@@ -218,7 +218,7 @@ static void add_steps(hd_convert_report *report, hd_byte_reader *in, uint64_t co
     }
 }
 
-/* A code stands once, with the offset that it was met at first. */
+/* A row for each code, with the offset of its first occurrence. */
 static bool add_row(hd_convert_report *report, const hd_ledger_row *row)
 {
     for (size_t i = 0; i < report->ledger_count; i++) {

@@ -1,8 +1,8 @@
 /* spans.c - the times of --from and --until on the clock of each rank of a job
  *
- * They count from the first event of all ranks that is not filtered out. So each is read twice: for its span, which
- * lies in a file beside its part, and for its events. All are cut at one time of the archive's clock, as readers have
- * it: base times, shifts and drift.
+ * They count from the first event of all ranks that is not filtered out. So each rank is read twice: for its span,
+ * which is kept in a file next to its part, and for its events. All are cut at one time of the archive's clock, as
+ * readers have it: base times, shifts and drift.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* cuda.c - whether the injected CUDA tracer works: driver, libcuda, libcupti, our library, permissions
  *
- * libcuda and libcupti are loaded, so that what is told is what a traced program finds; nothing of them is started.
- * A program may bring its own CUPTI (PyTorch's wheels do), so none here is no obstacle in itself.
+ * libcuda and libcupti are loaded, so that the answer matches a traced program's view; nothing in them is initialised.
+ * A program may bring its own CUPTI (PyTorch's wheels do), so a missing one here is no obstacle.
  */
 #include <dlfcn.h>
 #include <glob.h>
@@ -19,7 +19,7 @@ typedef struct cuda_facts {
     char libcuda[DEVICES_PATH_BYTES / 4]; /* path, "": not found */
     char libcupti[DEVICES_PATH_BYTES / 4];
     int cupti_major;   /* of its name, 13; 0: none */
-    uint32_t cupti;    /* what cuptiGetVersion says; 0: it was not asked */
+    uint32_t cupti;    /* the version from cuptiGetVersion; 0: not called */
     bool driver;       /* the kernel's part is loaded */
     bool denied;       /* /dev/nvidiactl is not for us */
     bool is_elsewhere; /* the tracer does not look there */
@@ -85,7 +85,7 @@ typedef struct cupti_search {
     int newest; /* CUDA that the driver runs, its major number; 0: not known */
 } cupti_search;
 
-/* What a file of that name is: 13, 12, 11; 0: the name does not tell. */
+/* The major version in a file name: 13, 12, 11; 0: none. */
 static int major_of(const char *name)
 {
     const char *number = strstr(name, ".so.");
@@ -152,7 +152,7 @@ static bool find_as_tracer(cupti_search *s)
            try_folder(s, "/usr/local/cuda/lib64");
 }
 
-/* Where it does not look, but could be told to. */
+/* Places outside the search path, which an option can name. */
 static bool find_elsewhere(cupti_search *s)
 {
     static const char *const folders[] = {"/usr/local/cuda*/extras/CUPTI/lib64",
@@ -200,7 +200,7 @@ static void find_driver(cuda_facts *facts, const hd_devices *devices, const char
     facts->admin_only = admin_only(root);
 }
 
-/* ---- told ---- */
+/* ---- text ---- */
 
 /* "driver 580.95, CUDA 13.0; libcuda: /usr/…; CUPTI 13 (API 130000): /usr/…; tracer: /usr/…" */
 static void describe(char *out, size_t size, const cuda_facts *facts, const hd_devices *devices)

@@ -1,4 +1,4 @@
-/* devices.c - the GPUs of this machine, put together from what NVML, PCI, drm and kfd tell */
+/* devices.c - the GPUs of this machine, combined from NVML, PCI, drm and kfd */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,7 +72,7 @@ static int by_place(const void *a, const void *b)
 
 /* ---- put together ---- */
 
-/* Without NVML the kernel's part of the driver still tells its version. */
+/* Without NVML, the version comes from the driver's kernel module. */
 static void find_nvidia_driver(hd_devices *out, const char *root)
 {
     char path[DEVICES_PATH_BYTES];

@@ -1,6 +1,6 @@
-/* drm.c - what only /sys/class/drm knows: memory of Intel's GPUs, and GPUs that are on no PCI bus
+/* drm.c - data that only /sys/class/drm has: memory of Intel's GPUs, and GPUs that are on no PCI bus
  *
- * card0/device is the device. Mainline kernels tell no memory of Intel's discrete GPUs in one place: xe has
+ * card0/device is the device. Mainline kernels have no single place for the memory of Intel's discrete GPUs: xe has
  * device/tileN/physical_vram_size_bytes in some versions (also in tileN/memory), Intel's own i915 lmem_total_bytes.
  */
 #include <stdlib.h>

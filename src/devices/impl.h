@@ -1,4 +1,4 @@
-/* impl.h - what the files of src/devices share: a list in the making, and small readers of sysfs and procfs
+/* impl.h - shared by the files of src/devices: a list in the making, and small readers of sysfs and procfs
  *
  * In: NVML, sysfs, procfs. Out: hd_devices. Begin with devices.c.
  */
@@ -37,7 +37,7 @@ FILE *devices_open(const char *path);
 /* A number, decimal or 0x…, with nothing behind it; -1: none, or it does not fit. */
 int64_t devices_number(const char *path);
 int64_t devices_number_text(const char *text);
-/* The last part of what a symbolic link names. */
+/* The last component of a symbolic link's target. */
 bool devices_link_name(char *out, size_t size, const char *path);
 bool devices_exists(const char *path);
 
@@ -66,7 +66,7 @@ void devices_name_rest(device_list *list);
 
 /* nvml.c */
 typedef struct devices_nvml devices_nvml;
-/* Load and start NVML. *out is NULL where that fails; `told` (HD_WAY_TEXT_BYTES) says what was found or why not. */
+/* Loads and initialises NVML. *out is NULL on failure; `told` (HD_WAY_TEXT_BYTES) gets the version, or the reason. */
 hd_status devices_nvml_open(devices_nvml **out, char *told, const char *library, hd_error *err);
 void devices_nvml_close(devices_nvml *nvml);
 void devices_nvml_versions(const devices_nvml *nvml, hd_devices *out);
@@ -77,7 +77,7 @@ hd_status devices_find_nvml(device_list *list, const devices_nvml *nvml, hd_erro
 void devices_links_pci(hd_gpu_path *paths, const device_list *list); /* links.c */
 void devices_links_nvml(hd_gpu_path *paths, const device_list *list, const devices_nvml *nvml);
 hd_status devices_links_kfd(hd_gpu_path *paths, const device_list *list, hd_error *err);
-/* The way between two, in both directions; HD_LINK_UNKNOWN leaves what is there. */
+/* Sets the link between two GPUs, in both directions; HD_LINK_UNKNOWN changes nothing. */
 void devices_link(hd_gpu_path *paths, size_t count, size_t a, size_t b, hd_gpu_path path);
 
 /* ---- ways ---- */

@@ -1,4 +1,4 @@
-/* kfd.c - AMD's GPUs as the compute part of amdgpu tells them
+/* kfd.c - AMD's GPUs, from kfd, the compute part of amdgpu
  *
  * /sys/class/kfd/kfd/topology/nodes/N: CPUs and GPUs are nodes; a GPU has SIMDs. `properties` holds lines "key number";
  * mem_banks/M/properties and io_links/M/properties (and p2p_links) likewise.
@@ -12,14 +12,14 @@
 #define NODES "/sys/class/kfd/kfd/topology/nodes"
 
 enum {
-    HEAP_PUBLIC = 1,  /* of the GPU's own memory: what the CPU sees, … */
-    HEAP_PRIVATE = 2, /* … and what it does not */
+    HEAP_PUBLIC = 1,  /* of the GPU's own memory: visible to the CPU, … */
+    HEAP_PRIVATE = 2, /* … and not visible */
     LINK_XGMI = 11,
 };
 
 typedef struct property {
     const char *key;
-    int64_t value; /* -1: not told */
+    int64_t value; /* -1: unknown */
 } property;
 
 /* Fill in the values of a list of keys, which ends with NULL. */
@@ -161,7 +161,7 @@ static hd_status links_of(hd_gpu_path *paths, const device_list *list, size_t fr
             !read_properties(p, path))
             continue;
         size_t to = at_node(list, p[1].value);
-        if (to == list->count || to == from || p[0].value != LINK_XGMI) continue; /* PCIe is told by the bus itself */
+        if (to == list->count || to == from || p[0].value != LINK_XGMI) continue; /* PCIe comes from the bus itself */
         devices_link(paths, list->count, from, to,
                      (hd_gpu_path){.link = HD_LINK_XGMI, .mb_per_s = p[2].value > 0 ? p[2].value : -1});
     }

@@ -1,7 +1,7 @@
-/* links.c - how near two GPUs are on the PCI bus
+/* links.c - the distance of two GPUs on the PCI bus
  *
- * The real path of a device in sysfs names what is above it: /sys/devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0 is a
- * host bridge, a root port, the device.
+ * The real path of a device in sysfs contains the bridges above it: /sys/devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0
+ * is a host bridge, a root port, the device.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static void find_path(bus_path *out, const device_list *list, const char *pci)
         !realpath(path, out->text))
         return;
     char *first = strstr(out->text, "/devices/pci");
-    /* Some host bridges stand below a platform device. */
+    /* Some host bridges are below a platform device. */
     for (char *next = first; next; next = strstr(next + 1, "/pci")) first = next;
     if (!first) return;
     first += *first && strncmp(first, "/devices", 8) == 0 ? strlen("/devices/") : 1;
@@ -53,7 +53,7 @@ static hd_gpu_link link_of(const bus_path *a, const bus_path *b)
     while (same < a->count && same < b->count && strcmp(a->parts[same], b->parts[same]) == 0) same++;
     if (same == 0) return HD_LINK_UNKNOWN;
     if (same == 1) return HD_LINK_PHB;
-    /* Behind what they share, a switch has one port for each. */
+    /* Below the common part, a switch has one port for each. */
     return a->count - same <= 2 && b->count - same <= 2 ? HD_LINK_PIX : HD_LINK_PXB;
 }
 

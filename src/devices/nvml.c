@@ -130,7 +130,8 @@ void devices_nvml_versions(const devices_nvml *n, hd_devices *out)
 
 /* ---- devices ---- */
 
-/* NVML tells CUDA cores, not multiprocessors; how many cores one has follows from the architecture. 0: not known. */
+/* NVML has the number of CUDA cores, not of multiprocessors; the cores of one follow from the architecture. 0:
+ * unknown. */
 static unsigned cores_per_multiprocessor(int major, int minor)
 {
     switch (major) {
@@ -273,7 +274,7 @@ static hd_gpu_path between(const devices_nvml *n, const link_ends *a, const link
 void devices_links_nvml(hd_gpu_path *paths, const device_list *list, const devices_nvml *n)
 {
     link_ends *ends = calloc(list->count ? list->count : 1, sizeof *ends);
-    if (!ends) return; /* what PCI tells is there */
+    if (!ends) return; /* keep the value from PCI */
     for (size_t i = 0; i < list->count; i++) {
         const device_entry *entry = &list->list[i];
         if (entry->in_nvml && n->handle((unsigned)entry->gpu.index, &ends[i].handle) != NVML_FINE)

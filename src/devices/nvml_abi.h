@@ -9,10 +9,10 @@
 
 enum {
     NVML_FINE = 0,
-    NVML_TEXT = 96,  /* long enough for every text that is asked for */
-    NVML_LINKS = 36, /* NVLinks of one device that are asked for: a B200 has 18 */
+    NVML_TEXT = 96,  /* long enough for all texts */
+    NVML_LINKS = 36, /* NVLinks of one device that are queried: a B200 has 18 */
     NVML_LINK_ON = 1,
-    NVML_REMOTE_GPU = 0, /* what is at the other end of an NVLink */
+    NVML_REMOTE_GPU = 0, /* the type of the other end of an NVLink */
     NVML_REMOTE_SWITCH = 2,
     NVML_P2P_NVLINK = 2, /* "can these two reach each other over NVLink?" … */
     NVML_P2P_FINE = 0,   /* … "they can" */

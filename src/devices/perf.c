@@ -1,4 +1,4 @@
-/* perf.c - whether the kernel lets us probe functions, take stacks, have its events: perf_event_open is tried for real
+/* perf.c - whether the kernel lets us probe functions, take stacks, and read its events: tries perf_event_open
  *
  * A uprobe event needs CAP_SYS_ADMIN (before Linux 6.18 perhaps CAP_PERFMON) whatever perf_event_paranoid says; stacks
  * of one's own processes need perf_event_paranoid of at most 2. Containers often forbid the call as a whole (seccomp).
@@ -58,7 +58,7 @@ static void describe(char *out, size_t size, const perf_facts *facts)
 }
 
 #ifdef __linux__
-/* What the trial probe stands on; nobody calls it. */
+/* The target of the trial probe; never called. */
 __attribute__((noinline, used)) static void probed(void)
 {
     __asm__ volatile("" ::: "memory");

@@ -34,7 +34,7 @@ bool hd_devices_program(char *out, size_t size, const char *name)
         size_t length = strcspn(at, ":");
         snprintf(path, sizeof path, "%.*s/%s", (int)(length ? length : 1), length ? at : ".", name);
         if (length < sizeof path - 256 && is_file(path, X_OK)) {
-            /* The name stays: what a program is called may matter to it (pyenv, busybox). */
+            /* The file name stays unresolved, since programs may depend on it (pyenv, busybox). */
             path[strlen(path) - strlen(name) - 1] = '\0';
             if (!realpath(path[0] ? path : "/", folder)) return false;
             return snprintf(out, size, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, name) < (int)size;

@@ -1,8 +1,8 @@
-/* python.c - whether stacks can name Python functions: the python3 on PATH is asked for its version
+/* python.c - whether stacks can name Python functions: runs the python3 on PATH for its version
  *
- * Stacks that are taken inside of the program read the interpreter's own frames (src/capture/stack/python.c knows those
- * of 3.11 to 3.15 with the GIL). The kernel's stacks have addresses, which a perf map names: CPython from 3.12 on
- * writes one when it is told to (PYTHONPERFSUPPORT=1), if it was built for that.
+ * Stacks taken inside the program read the interpreter's own frames (src/capture/stack/python.c knows those of 3.11 to
+ * 3.15 with the GIL). The kernel's stacks have addresses, which a perf map names: CPython from 3.12 on writes one with
+ * PYTHONPERFSUPPORT=1, if it was built for that.
  */
 #include <errno.h>
 #include <fcntl.h>

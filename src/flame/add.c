@@ -1,7 +1,7 @@
-/* add.c - the weights of a trace on a tree
+/* add.c - adds the weights of a trace to the tree
  *
- * What is counted, in which time and under which names; the parts do the rest: add_gpu.c and add_cpu.c find
- * weights and their stacks, add_group.c what to group them by, add_path.c their place on the tree.
+ * This file decides what is counted, in which window and under which names; add_gpu.c and add_cpu.c find weights and
+ * their stacks, add_group.c the group, add_path.c the place on the tree.
  */
 #include <stdlib.h>
 
@@ -96,7 +96,7 @@ static hd_status add_stacks(flame_adder *a, const hd_trace *cpu, const hd_attrib
     }
 }
 
-/* Frames whose names no line of folded text can hold as they are. */
+/* Counts frames whose names folded text cannot hold unchanged. */
 static hd_status count_cut_names(hd_flame *flame, hd_error *err)
 {
     uint32_t names = hd_stacks_name_count(flame->stacks);
@@ -124,7 +124,7 @@ hd_status hd_flame_add(hd_flame *flame, const hd_trace *trace, const hd_trace *c
     if (flame->of != HD_FLAME_SAMPLES) HD_TRY(flame_set_unit(&a, flame_unit_of(flame->of)));
     flame->reverse = a.options->reverse;
     flame->weightless |= a.options->weightless && flame->of == HD_FLAME_GPU_TIME;
-    /* the samples of the CPU side are those that count where there are two sides */
+    /* with two sides, the samples of the CPU side count */
     if (flame->of == HD_FLAME_SAMPLES && cpu) a.trace = cpu;
     hd_status status = add_stacks(&a, cpu, attribution);
     filter_list_deinit(&a.names);

@@ -1,7 +1,7 @@
 /* add_cpu.c - the time of slices on CPU threads, and stack samples
  *
- * Time belongs to the slice that started last of those open (model/contexts), so that what a thread did adds up to the
- * time that its slices cover.
+ * Time belongs to the open slice that started last (model/contexts), so that a thread's weights add up to the time that
+ * its slices cover.
  */
 #include <stdlib.h>
 
@@ -53,7 +53,7 @@ static hd_status sum_contexts(void *user, const hd_context *contexts, size_t cou
     return HD_OK;
 }
 
-/* What lies outside of the window is only known from a walk without one. */
+/* Computes the weight outside of the window by a second walk without a window. */
 static hd_status sum_outside(flame_adder *a, int64_t inside)
 {
     hd_stacks *stacks;
@@ -92,7 +92,7 @@ hd_status flame_add_cpu(flame_adder *adder)
 static int64_t rounded(int64_t packed)
 {
     int64_t mantissa = hd_decimal_mantissa(packed);
-    int64_t digit = 0; /* the last one that went */
+    int64_t digit = 0; /* the last digit removed */
     for (unsigned i = hd_decimal_scale(packed); i > 0; i--) {
         digit = mantissa % 10;
         mantissa /= 10;
@@ -100,7 +100,7 @@ static int64_t rounded(int64_t packed)
     return mantissa + (digit >= 5) - (digit <= -5);
 }
 
-/* Samples without a weight, or with one that is no number, count as one. */
+/* Samples without a numeric weight count as one. */
 static bool weight_of(int64_t *out, const flame_adder *a, const hd_event *event, uint32_t key)
 {
     hd_value value;
@@ -113,7 +113,7 @@ static bool weight_of(int64_t *out, const flame_adder *a, const hd_event *event,
     return hd_event_arg_int(out, a->trace, event, key);
 }
 
-/* What was given back, or is less than before, has no width: it is left out, and told. */
+/* A negative weight, for freed memory or a decrease, has no width: it is left out and counted. */
 static hd_status add_sample(flame_adder *a, const hd_event *event, uint32_t stack, int64_t weight)
 {
     if (weight < 0) {

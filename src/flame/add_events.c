@@ -1,7 +1,8 @@
-/* add_events.c - samples of which event are counted, and the unit of its weights: cycles and instructions make no sum
+/* add_events.c - chooses the event whose samples are counted, and the unit of its weights: cycles and instructions
+ * cannot be summed
  *
- * A sample's name is its event. Text of perf script tells one for each sample, and so does a store made from it; of
- * other files, names are taken for events where samples with a weight or a stack have several.
+ * A sample's name is its event. Text of perf script has one for each sample, and so does a store made from it; in other
+ * files, names are taken for events if samples with a weight or a stack have several.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,11 +19,11 @@ enum { EVENTS_SHOWN = 20 };
 
 typedef struct events {
     uint64_t *counts; /* by string of the trace */
-    uint32_t *list;   /* in the order of their first samples, as many as are shown */
+    uint32_t *list;   /* in order of their first samples, as many as are shown */
     size_t count;
 } events;
 
-/* stacks NULL: all samples are counted, else those that have a weight or a stack. */
+/* stacks NULL: all samples are counted, else those with a weight or a stack. */
 static void count_events(events *all, const flame_adder *a, const hd_trace_stacks *stacks)
 {
     uint32_t weight = hd_trace_find_string(a->trace, "weight", 6);
@@ -56,7 +57,7 @@ static void put_list(hd_bytes *out, const events *all, const hd_trace *trace)
     hd_bytes_put(out, "", 1);
 }
 
-/* Perf's first event that has samples: perf.data lists its events (the key `perf`); else that of the first sample. */
+/* Perf's first event with samples: perf.data lists its events (the key `perf`); else that of the first sample. */
 static uint32_t first_event(const flame_adder *a, const events *all)
 {
     const char *list;
@@ -130,7 +131,7 @@ static hd_string plain_event(hd_string name)
     return (hd_string){name.data, size};
 }
 
-/* Readers of pprof, whose values have units, put the unit into the category. */
+/* Readers of pprof, whose values have units, store the unit as the category. */
 const char *flame_unit_of_sample(const hd_trace *trace, const hd_event *sample)
 {
     static const struct {

@@ -1,10 +1,10 @@
-/* add_gpu.c - GPU work under the stacks that launched it: its time, its launches, the bytes it moved
+/* add_gpu.c - GPU activities under the stacks that launched them: their time, launches, and bytes moved
  *
- * Time      each kernel, copy and set, cut at the window's ends
- * Launches  each launch by the time of its call, under what it launched: its first work, or [GPU_Graph] where it is a
- *           graph. Work whose launch is not known counts as one. Launches without work stand under
- *           [GPU_Launch_Pending], and so does a stack sample of a launch that the GPU side does not have
- * Bytes     each copy and set, by the time of its start: arguments "bytes" or "size"
+ * Time      each kernel, copy and memset, cut at the window's ends
+ * Launches  each launch by the time of its call, under its first activity, or [GPU_Graph] for a graph. An activity
+ *           without a known launch counts as one. Launches without an activity are under [GPU_Launch_Pending], and so
+ *           is a stack sample of a launch that the GPU side does not have
+ * Bytes     each copy and memset, by the time of its start: arguments "bytes" or "size"
  */
 #include <stdlib.h>
 
@@ -14,9 +14,9 @@
 
 #define GPU_GRAPH "[GPU_Graph]"
 
-/* What a name of the trace becomes as the last frame; one list for each role of work. */
+/* The last frame made from a name of the trace; one list for each role of activities. */
 typedef struct gpu_name {
-    uint32_t name; /* of the flame, 0: not known yet */
+    uint32_t name; /* of the flame, 0: not made yet */
     bool passes;
 } gpu_name;
 
@@ -41,7 +41,7 @@ static int sort_of(hd_role role)
     return role == HD_ROLE_COPY ? GPU_COPY : role == HD_ROLE_SET ? GPU_SET : GPU_KERNEL;
 }
 
-/* Only kernels have names of C++; those of copies, sets and calls are words. Returns its size. */
+/* Only names of kernels are C++; those of copies, memsets and calls are plain words. Returns the size. */
 static size_t put_name(char *out, const gpu_adder *g, int sort, hd_string plain)
 {
     if (sort == GPU_KERNEL && g->adder->options->full_names) return hd_name_demangle(out, plain);
@@ -50,7 +50,7 @@ static size_t put_name(char *out, const gpu_adder *g, int sort, hd_string plain)
     return plain.size;
 }
 
-/* Fill in a name that is asked for the first time. */
+/* Makes the frame name at first use. */
 static void make_name(gpu_adder *g, gpu_name *out, int sort, hd_string given)
 {
     flame_adder *a = g->adder;
@@ -90,7 +90,7 @@ static flame_place place_of_work(const gpu_adder *g, const hd_work *work)
     return place;
 }
 
-/* Of a launch without work: its thread is all that is known. */
+/* The place of a launch without an activity: only its thread is known. */
 static flame_place place_of_launch(const gpu_adder *g, const hd_launch *launch)
 {
     flame_place place = {launch->track, launch->track, launch->start_ns, UINT64_MAX};
@@ -161,8 +161,8 @@ static hd_status add_works(gpu_adder *g)
 
 /* ---- launches ---- */
 
-/* What a launch started: its first work; [GPU_Graph] where the call launches graphs, or is not known to launch one
- * kernel or copy and launched several things. */
+/* The frame for a launch: its first activity; [GPU_Graph] if the call launches graphs, or is not known to launch a
+ * single kernel or copy and launched several. */
 static hd_status name_of_launch(gpu_name *out, flame_leaf *leaf, gpu_adder *g, const hd_launch *launch)
 {
     const hd_launches *all = g->attribution->launches;
@@ -178,7 +178,7 @@ static hd_status name_of_launch(gpu_name *out, flame_leaf *leaf, gpu_adder *g, c
     return HD_OK;
 }
 
-/* A launch whose work is not there; `weight` 0: only its stack is to be seen. */
+/* Adds a launch whose activity is missing; `weight` 0: only its stack is shown. */
 static hd_status add_pending(gpu_adder *g, const flame_place *place, uint32_t stack, int64_t weight)
 {
     flame_adder *a = g->adder;
@@ -208,7 +208,7 @@ static hd_status add_launch(gpu_adder *g, size_t index)
     return HD_OK;
 }
 
-/* Work that nobody is known to have launched. */
+/* Adds activities without a known launch. */
 static hd_status add_lone_works(gpu_adder *g)
 {
     for (size_t i = 0; i < g->attribution->launches->work_count; i++) {
@@ -228,8 +228,8 @@ static hd_status add_lone_works(gpu_adder *g)
     return HD_OK;
 }
 
-/* Samples of launches that the GPU side does not have. Their tracks and clock are the other trace's, so that only
- * where both are one trace more is known of them than the stack. */
+/* Adds samples of launches that the GPU side does not have. Their tracks and clock are those of the other trace, so
+ * only their stack is known, unless both are the same trace. */
 static hd_status add_pending_samples(gpu_adder *g, int64_t weight)
 {
     const hd_attribution *attribution = g->attribution;

@@ -1,10 +1,10 @@
-/* add_group.c - what weights are grouped by: ranks, devices, streams, threads, steps
+/* add_group.c - groups weights by rank, device, stream, thread or step
  *
- * Ranks    of the track, its process, its name ("rank 3: …"), the trace; else the place of the trace among those added
- * Devices  of the GPU queue's row, else the work's argument "device"; streams likewise. A stream's number says no
- *          more than its device's, so where the trace has several devices both are named
- * Steps    slices "ProfilerStep#…" of the launching thread that hold the time of the launch, else those of any thread
- *          of its rank
+ * Ranks    of the track, its process, its name ("rank 3: …"), the trace; else the index of the trace among those added
+ * Devices  of the GPU queue's track, else the activity's argument "device"; streams likewise. Stream numbers are unique
+ *          only within a device, so if the trace has several devices both are named
+ * Steps    slices "ProfilerStep#…" of the launching thread that contain the time of the launch, else those of any
+ *          thread of its rank
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,6 +18,7 @@
 #include "model/roles/trace_roles.h"
 #include "trace/event.h"
 #include "trace/ranks.h"
+#include "trace/text.h"
 
 /* ---- of tracks ---- */
 
@@ -28,7 +29,7 @@ static int64_t rank_of(const flame_adder *a, uint32_t track)
     return rank != HD_NO_NUMBER ? rank : (int64_t)a->flame->traces;
 }
 
-/* The number of a GPU queue, from its track or from the work's arguments. */
+/* The device or stream number of a GPU queue, from its track or from the activity's arguments. */
 static int64_t number_of(const flame_adder *a, const flame_place *place, bool stream)
 {
     int64_t number = HD_NO_NUMBER;
@@ -56,7 +57,7 @@ static void note_devices(flame_adder *a)
 
 /* ---- steps ---- */
 
-/* Of those that begin together the longer is first, as it is around the others. */
+/* Of steps that begin together the longer comes first, since it encloses the others. */
 static int by_end_and_name(const flame_step *x, const flame_step *y)
 {
     if (x->end_ns != y->end_ns) return x->end_ns > y->end_ns ? -1 : 1;
@@ -118,7 +119,7 @@ static hd_status find_steps(flame_adder *a)
     return HD_OK;
 }
 
-/* The last step that is not after `wanted`, if it holds the time. Steps of a thread follow each other. */
+/* The last step that starts at or before `wanted`, if it contains that time. Steps of a thread do not overlap. */
 static const flame_step *step_at(const flame_step *list, size_t count, const flame_step *wanted,
                                  int (*compare)(const void *, const void *))
 {
@@ -133,8 +134,7 @@ static uint32_t step_of(const flame_adder *a, const flame_place *place)
 {
     if (place->time_ns == HD_NO_TIME || a->steps.count == 0) return HD_STRING_NONE;
     uint32_t any = place->thread == HD_NONE ? place->track : place->thread;
-    flame_step wanted = {UINT32_MAX, rank_of(a, any), place->time_ns, INT64_MIN,
-                         UINT32_MAX}; /* behind all of its time */
+    flame_step wanted = {UINT32_MAX, rank_of(a, any), place->time_ns, INT64_MIN, UINT32_MAX}; /* after all steps */
     const flame_step *step = NULL;
     if (place->thread != HD_NONE) {
         flame_step own = wanted;
@@ -154,19 +154,13 @@ static hd_status group_node(uint32_t *out, flame_adder *a, const char *text, siz
     return *out == HD_NONE ? HD_NOMEM(a->err) : flame_make_room(a->flame, a->err);
 }
 
-static bool begins(hd_string text, const char *prefix)
-{
-    size_t size = strlen(prefix);
-    return text.size >= size && memcmp(text.data, prefix, size) == 0;
-}
-
 /* "thread 7 (main)"; Kineto's names say "thread 7 (python)" themselves. */
 static hd_status thread_node(uint32_t *out, flame_adder *a, uint32_t thread)
 {
     if (thread == HD_NONE) return group_node(out, a, "[no thread]", 11);
     const hd_track *track = hd_trace_track_at(a->trace, thread);
     hd_string tid = hd_trace_string(a->trace, track->tid.text), name = hd_trace_string(a->trace, track->name);
-    if (begins(name, "thread ")) return group_node(out, a, name.data, name.size);
+    if (hd_string_begins(name, "thread ")) return group_node(out, a, name.data, name.size);
     char *text = malloc(tid.size + name.size + 16);
     if (!text) return HD_NOMEM(a->err);
     size_t size = 0;
@@ -239,7 +233,7 @@ void flame_groups_deinit(flame_adder *adder)
     free(adder->steps.by_rank);
 }
 
-/* Which track alone tells the group; HD_NONE: none does. */
+/* The track that alone determines the group; HD_NONE: none. */
 static uint32_t telling_track(const flame_adder *a, const flame_place *place)
 {
     const hd_track *track = place->track == HD_NONE ? NULL : hd_trace_track_at(a->trace, place->track);
@@ -258,7 +252,7 @@ hd_status flame_group_of(uint32_t *out, flame_adder *adder, const flame_place *p
     *out = 0;
     if (adder->options->by == HD_FLAME_BY_NOTHING || adder->options->by == HD_FLAME_BY_NAME) return HD_OK;
     uint32_t track = telling_track(adder, place);
-    bool cpu = place->gpu_row == UINT64_MAX; /* such a place has no device whatever its track says */
+    bool cpu = place->gpu_row == UINT64_MAX; /* such a place has no device, whatever its track says */
     if (track == HD_NONE || (cpu && adder->options->by != HD_FLAME_BY_RANK && adder->options->by != HD_FLAME_BY_THREAD))
         return make_group(out, adder, place);
     if (adder->group_of[track] == 0) HD_TRY(make_group(&adder->group_of[track], adder, place));

@@ -1,8 +1,8 @@
-/* add_path.c - stacks of a trace as paths of the flame
+/* add_path.c - maps stacks of a trace to paths of the flame
  *
- * Where a stack of the source was put under a base (the root, a group, a leaf that stands first) is remembered, so that
- * each stack is walked once per base and all further work under it costs one look. Mostly the root is the only base:
- * its places stand in an array, those of others in a table.
+ * The node of a stack under a base (the root, a group, a leaf that comes first) is cached, so that each stack is walked
+ * once per base and every further item costs one lookup. Mostly the root is the only base: its nodes are in an array,
+ * those of other bases in a hash table.
  */
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 #include "flame/add.h"
 #include "model/roles/trace_roles.h"
 
-/* More frames than any picture needs; some 4 GB of them. */
+/* More frames than any picture needs; about 4 GB. */
 enum { FLAME_NODES = 1 << 26 };
 
 /* ---- what is remembered ---- */
@@ -38,7 +38,7 @@ static bool remember(flame_adder *a, uint32_t base, uint32_t stack, uint32_t nod
     return hd_map_set(&a->memo, base, stack, node);
 }
 
-/* The node where a stack was put under a base; 0: nowhere yet. */
+/* The node of a stack under a base; 0: not mapped yet. */
 static uint32_t known(const flame_adder *a, uint32_t base, uint32_t stack)
 {
     if (base == HD_STACK_NONE) return stack < a->under_root_count ? a->under_root[stack] : 0;
@@ -88,8 +88,8 @@ static bool take_names(flame_adder *a)
     return true;
 }
 
-/* How a frame of the source is shown. Steps are one frame, so that what they have in common adds up; where they are
- * what is asked for they keep their numbers. */
+/* The text of a source frame. Steps are one frame, so that their common parts add up; if steps are grouped by, they
+ * keep their numbers. */
 static hd_string shown_text(const flame_adder *a, uint32_t name)
 {
     hd_string text = hd_stacks_text(a->source, name);

@@ -1,9 +1,8 @@
-/* diff.c - one tree of two flames, with the weights of both
+/* diff.c - merges two flames into one tree, with the weights of both
  *
- * Frames are the same where their names and those of all their callers are. Kernels are compiled anew with other
- * template arguments when libraries or shapes change, so kernels of which one side knows nothing are one frame with
- * those of the other side that have the same short name. Level by level: when the frames of a level are matched, their
- * callers are.
+ * Frames match if their names and those of all their callers are equal. Kernels are recompiled with other template
+ * arguments when libraries or shapes change, so kernels that only one side has match kernels of the other side with the
+ * same short name. Matching goes level by level, after the callers were matched.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,14 +23,14 @@ typedef struct kernel {
 typedef struct joined {
     hd_stacks *stacks, *shorts; /* of `shorts` only the names are used */
     const hd_flame *flames[SIDES];
-    uint32_t *names[SIDES];  /* by name of a side: that of the common tree, HD_NONE: not yet asked */
+    uint32_t *names[SIDES];  /* by name of a side: name of the common tree, HD_NONE: not mapped yet */
     uint32_t *levels[SIDES]; /* nodes by their depth */
     uint32_t *nodes[SIDES];  /* by node of a side: that of the common tree */
     uint32_t counts[SIDES];
     kernel *kernels;
-    uint32_t *short_names; /* by name of the common tree: its short name's, HD_NONE: not yet asked */
+    uint32_t *short_names; /* by name of the common tree: its short name, HD_NONE: not computed yet */
     size_t short_capacity;
-    int64_t *weights; /* what a view points at: self, total, base_self, base_total */
+    int64_t *weights; /* the arrays of the view: self, total, base_self, base_total */
     uint64_t *works;  /* count, base_count */
 } joined;
 
@@ -52,7 +51,7 @@ static void joined_free(joined *join)
     free(join);
 }
 
-/* The nodes of a tree but its root, callers of few callers first, else as they are. */
+/* The nodes of a tree except its root, in order of depth, stably. */
 static hd_status sort_by_depth(uint32_t *out, const hd_stacks *stacks, hd_error *err)
 {
     uint32_t count = hd_stacks_count(stacks), deepest = 0;
@@ -117,7 +116,7 @@ static uint32_t short_of(joined *join, uint32_t name)
     return join->short_names[name];
 }
 
-/* Match the frames of a level but its kernels, which go into a list: its new size. HD_NONE: no memory. */
+/* Matches the frames of a level except kernels, which go into a list: returns its new size. HD_NONE: no memory. */
 static size_t match_level(joined *join, int side, uint32_t depth, uint32_t *at, size_t kernels)
 {
     const hd_stacks *from = join->flames[side]->stacks;
@@ -149,7 +148,7 @@ static int compare_kernels(const void *a, const void *b)
     return (x->node > y->node) - (x->node < y->node);
 }
 
-/* The end of the kernels of one name under one caller that begin at first. */
+/* The end of the kernels with equal names under one caller that begin at first. */
 static const kernel *same_name(const kernel *first, const kernel *end)
 {
     const kernel *k = first + 1;
@@ -157,13 +156,13 @@ static const kernel *same_name(const kernel *first, const kernel *end)
     return k;
 }
 
-/* They are sorted by side. */
+/* The list is sorted by side. */
 static bool on_both_sides(const kernel *first, const kernel *end)
 {
     return first->side != end[-1].side;
 }
 
-/* The name of kernels that differ in their arguments: that of the newer side if it has but one, else "f<…>". */
+/* The name for kernels that differ in template arguments: that of the newer side if it has only one, else "f<…>". */
 static uint32_t common_name(joined *join, const kernel *first, const kernel *end)
 {
     uint32_t name = HD_NONE;
@@ -184,7 +183,7 @@ static uint32_t common_name(joined *join, const kernel *first, const kernel *end
     return hd_stacks_name(join->stacks, text, size + sizeof "<…>" - 1);
 }
 
-/* Kernels of one short name under one caller. */
+/* Matches kernels with equal short names under one caller. */
 static bool match_kernels(joined *join, const kernel *first, const kernel *end)
 {
     size_t alone[SIDES] = {0};
@@ -281,7 +280,7 @@ hd_status flame_view_init(flame_view *out, const hd_flame *flame, const hd_flame
     if (!join) return HD_NOMEM(err);
     hd_status status = join_flames(out, join, flame, base, err);
     if (status != HD_OK) joined_free(join);
-    /* one that is empty has no older one all the same */
+    /* an empty base flame has weights as well */
     if (status == HD_OK && !base) out->base_self = out->base_total = NULL, out->base_count = NULL;
     return status;
 }

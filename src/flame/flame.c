@@ -57,7 +57,7 @@ bool hd_flame_format_of(hd_flame_format *out, const char *path)
     return false;
 }
 
-/* Memory that is not used yet stays untouched. */
+/* Unused memory stays untouched. */
 static void *widen(void *list, size_t capacity, size_t old_capacity)
 {
     int64_t *wider = calloc(capacity, sizeof *wider);
@@ -67,7 +67,7 @@ static void *widen(void *list, size_t capacity, size_t old_capacity)
     return wider;
 }
 
-/* Three arrays that grow together: the capacity is theirs once all have it. */
+/* Three arrays that grow together: capacity is updated once all have grown. */
 hd_status flame_reserve(hd_flame *flame, size_t capacity, hd_error *err)
 {
     if (capacity <= flame->capacity) return HD_OK;

@@ -1,4 +1,4 @@
-/* flame.h - what the parts of the flame graph share: weights, views of one or two trees, children in order, writers
+/* flame.h - shared by the parts of the flame graph: weights, views of one or two trees, children in order, writers
  *
  * In: traces. Out: a tree of frames with weights, then text, SVG or speedscope. Begin with add.c, then write.c.
  */
@@ -9,7 +9,7 @@
 #include "base/io/output.h"
 #include "heddle/flame.h"
 
-/* Frames that stand for what is missing. */
+/* Frames for missing data. */
 #define FLAME_NO_STACK "[no stack]"
 #define FLAME_PENDING "[GPU_Launch_Pending]"
 
@@ -22,35 +22,35 @@ static inline int64_t flame_sum(int64_t a, int64_t b)
 
 /* ---- weights (flame.c) ---- */
 
-/* A tree and room for a weight of each of its nodes; fine to call again whenever nodes came. */
+/* Reserves weights for each node of the tree; call it again whenever nodes were added. */
 void flame_deinit(hd_flame *flame);
 hd_status flame_make_room(hd_flame *flame, hd_error *err);
-/* For so many nodes, which are expected. */
+/* For this many expected nodes. */
 hd_status flame_reserve(hd_flame *flame, size_t capacity, hd_error *err);
-/* total[] from self[]: callers have smaller numbers than their callees, so one pass from the last node to the first
- * does. */
+/* Computes total[] from self[]: callers have smaller numbers than their callees, so one pass from the last node to the
+ * first suffices. */
 void flame_total(int64_t *total, const int64_t *self, const hd_stacks *stacks);
 
 /* ---- one tree of one or two flames (diff.c) ---- */
 
-/* What is written: the flame's own tree, or the tree of two flames together, where base_self, base_total and
- * base_count are those of the older one. */
+/* What is written: the flame's own tree, or the merged tree of two flames, with base_self, base_total and base_count of
+ * the older one. */
 typedef struct flame_view {
     const hd_stacks *stacks;
     const int64_t *self, *total;
     const uint64_t *count;
-    const int64_t *base_self, *base_total; /* NULL: there is no older one */
+    const int64_t *base_self, *base_total; /* NULL: no older flame */
     const uint64_t *base_count;
     void *memory; /* what the view owns */
 } flame_view;
 
-/* base NULL: the flame as it is, nothing is copied. Kernels of the two are one frame where their short names are. */
+/* base NULL: the flame itself, without a copy. Kernels of the two flames match by short name. */
 hd_status flame_view_init(flame_view *out, const hd_flame *flame, const hd_flame *base, hd_error *err);
 void flame_view_deinit(flame_view *view);
 
 /* ---- children in order (tree.c) ---- */
 
-/* The callees of each node, by the bytes of their names: list[first[n]] … list[first[n + 1] - 1] are those of n. */
+/* The callees of each node, by the bytes of their names: those of n are list[first[n]] … list[first[n + 1] - 1]. */
 typedef struct flame_tree {
     uint32_t *first; /* by node, and one more */
     uint32_t *list;
@@ -69,11 +69,11 @@ void flame_tree_deinit(flame_tree *tree);
 #define FLAME_TEXT_BYTES(size) ((size)*3 + 16)
 
 /* A name without control characters and line ends (each becomes a space) and as UTF-8 (a broken byte becomes U+FFFD);
- * no name becomes "[unknown]"; `parted`: a ';' becomes a ':'. Returns the size; *changed is set when it is another
- * text, and left alone when not. */
+ * an empty name becomes "[unknown]"; `parted`: a ';' becomes a ':'. Returns the size; *changed is set if the text
+ * differs, else it is not written. */
 size_t flame_text_clean(char *out, hd_string name, bool parted, bool *changed);
 
-/* Whether it would be left as it is. */
+/* Whether flame_text_clean would not change it. */
 bool flame_text_fits(hd_string name, bool parted);
 
 /* "GPU time" … for titles; "ns" …, of samples without weights "samples". Static. */

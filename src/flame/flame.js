@@ -1,9 +1,9 @@
-/* flame.js - what a flame graph of heddle does in a browser: zoom, search, tooltips, keyboard
+/* flame.js - interaction of a flame graph in a browser: zoom, search, tooltips, keyboard
  *
- * The picture is complete without this script, which reads the frames from the block of data, draws them anew as wide
- * as the window, and puts that in the place of the fixed picture. Weights are BigInt: they are exact to the nanosecond.
- * Frames of one colour are one path, so that tens of thousands of them are a few dozen elements; which frame is under
- * the pointer is found by the numbers.
+ * The picture is complete without this script, which reads the frames from the data block, redraws them at the width of
+ * the window, and replaces the fixed picture. Weights are BigInt: exact to the nanosecond. Frames of one colour are one
+ * path, so that tens of thousands of frames are a few dozen elements; the frame under the pointer is computed from the
+ * coordinates.
  */
 (function () {
 "use strict";
@@ -49,7 +49,7 @@ const oldSelf = [], oldCount = [], rest = new Map();
 const frames = parent.length;
 const end = new Uint32Array(frames), start = new Float64Array(frames), size = new Float64Array(frames);
 const total = self.slice(), works = count.slice(), oldTotal = oldSelf.slice(), oldWorks = oldCount.slice();
-const gone = new Map(); /* by frame: the rest of what it called, where old frames have gone */
+const gone = new Map(); /* by frame: the cell of omitted callees that includes removed old frames */
 
 (function measure() {
   for (let i = frames - 1; i >= 0; i--) {
@@ -70,7 +70,7 @@ const gone = new Map(); /* by frame: the rest of what it called, where old frame
   for (const [i, more] of rest) if (more.gone > 0n) gone.set(parent[i], more);
 })();
 
-/* A frame's address: the same in every file where its names and those of its callers are. */
+/* A frame's key: the same in every file in which its name and those of its callers are the same. */
 const key = (function () {
   function hash(text, seed) {
     for (let i = 0; i < text.length; i++) seed = Math.imul(seed ^ text.charCodeAt(i), 0x01000193);
@@ -122,10 +122,10 @@ function change(old, now) {
   return human(delta, true) + " (" + (p < 0 ? "\u2212" : p > 0 ? "+" : "") + Math.abs(p).toFixed(2) + " %)";
 }
 
-/* Colours say what is GPU work, so labels leave "[GPU_Kernel]" away. */
+/* Colours mark GPU activities, so labels omit "[GPU_Kernel]". */
 function label(i) { return title(i).replace(/^\[GPU_[A-Za-z]+\](?=.)/, ""); }
 
-/* What the tooltip says: [word, value] in rows. */
+/* The lines of the tooltip: [word, value]. */
 function facts(i) {
   const rows = [];
   if (compared) {
@@ -146,7 +146,7 @@ function facts(i) {
   return rows;
 }
 
-/* The part of a text that fits a width: East Asian characters take two places. */
+/* The part of a text that fits a width: East Asian characters are twice as wide. */
 function fit(text, width) {
   const places = Math.floor(width / CHAR);
   if (places < 4) return "";
@@ -243,7 +243,7 @@ function draw() {
   labels.replaceChildren(texts);
 }
 
-/* A line on the edge of a frame from which old stacks are gone, as wide as they were. */
+/* A line on the edge of a frame from which old stacks were removed, as wide as they were. */
 function goneMark(i, into) {
   const w = Math.min(wide(i), Math.max(3, Number(gone.get(i).gone) * scale));
   const y = data.icicle ? top(i) + BOX - 3 : top(i);
@@ -312,7 +312,7 @@ function showTip(i, x, y) {
     make(HTML, "th", {}, row).textContent = word;
     make(HTML, "td", {}, row).textContent = value;
   }
-  const long = title(i).length > 500; /* as wide as can be, so that the numbers below it stay in sight */
+  const long = title(i).length > 500; /* wide, so that the numbers below it stay visible */
   tip.firstChild.classList.toggle("long", long);
   const room = Math.min(long ? width : 620, width - 2 * PAD);
   tipBox.setAttribute("width", room);
@@ -347,7 +347,7 @@ function matcher(text) {
   }
 }
 
-/* The weight under frames that match, nested ones once. */
+/* The weight under matching frames; nested matches count once. */
 function covered(from) {
   let sum = 0n, hits = 0;
   for (let i = from, skip = from; i < end[from]; i++) {
@@ -375,7 +375,7 @@ function search(text, keepHash) {
   matches = null;
   if (text) {
     const test = matcher(text);
-    matches = data.names.map((n, i) => i > 1 && test(n)); /* neither what is left out nor "all" */
+    matches = data.names.map((n, i) => i > 1 && test(n)); /* neither omitted frames nor "all" */
   }
   draw();
   showFound();

@@ -1,4 +1,4 @@
-/* folded.c - a flame as folded text: "f1;f2;f3 weight", a line for each stack that weighs something, sorted
+/* folded.c - a flame as folded text: "f1;f2;f3 weight", a sorted line for each stack with a weight
  *
  * Two flames: "f1;f2;f3 older newer", as difffolded.pl writes them.
  */
@@ -23,7 +23,7 @@ size_t folded_weight(char out[FOLDED_WEIGHT_BYTES], const folded_lines *lines, u
 /* A node whose callees are being written. */
 typedef struct level {
     uint32_t next, end;
-    size_t text_size; /* of the path to the node, with the ';' behind it */
+    size_t text_size; /* of the path to the node, including the ';' after it */
 } level;
 
 typedef struct folder {
@@ -45,7 +45,7 @@ static hd_status enter(folder *f, uint32_t node)
     return HD_OK;
 }
 
-/* The path and this frame; room for a weight is behind it. */
+/* The path and this frame, with room for a weight after it. */
 static hd_status put_frame(folder *f, uint32_t node)
 {
     hd_string name = hd_stacks_text(f->lines->stacks, hd_stacks_at(f->lines->stacks, node).name);

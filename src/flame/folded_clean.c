@@ -1,8 +1,8 @@
-/* folded_clean.c - the stacks of a flame with names that lines can hold
+/* folded_clean.c - the stacks of a flame with names that are valid in lines
  *
- * Most flames need nothing changed and are taken as they are. Else a second tree is made of the changed names, in which
- * names that became the same are one frame. A last frame whose name ends as "… 12" would give its number to the weight
- * in the eyes of readers that know lines of two weights: its last space becomes a '_'.
+ * Most flames need no change and are used directly. Else a second tree is made with the changed names, in which frames
+ * whose names became equal are merged. If a last frame's name ends like "… 12", readers that know lines with two
+ * weights would take the number as a weight: its last space becomes a '_'.
  */
 #include <stdlib.h>
 
@@ -30,7 +30,7 @@ static uint8_t *look_at_names(const hd_stacks *stacks)
     for (uint32_t i = 0; looks && i < count; i++) {
         hd_string name = hd_stacks_text(stacks, i);
         looks[i] = flame_text_fits(name, true) ? NAME_FITS : NAME_CHANGES;
-        /* what is changed may end so only then: "a\n1" */
+        /* after other changes it may end in a number: "a\n1" */
         if (looks[i] || ends_in_number(name)) looks[i] |= NAME_ENDS_IN_NUMBER;
     }
     return looks;
@@ -102,7 +102,7 @@ static bool clean_tree(cleaner *c, const uint8_t *has_line)
     return true;
 }
 
-/* Weights of the old nodes, at the new ones. */
+/* Moves the weights of the old nodes to the new ones. */
 static int64_t *move_weights(const cleaner *c, const int64_t *self)
 {
     int64_t *moved = calloc(hd_stacks_count(c->to), sizeof *moved);

@@ -1,10 +1,10 @@
-/* folded_order.c - folded lines as `LC_ALL=C sort` would have them
+/* folded_order.c - sorts folded lines as `LC_ALL=C sort` does
  *
- * The lines below a node are, for each callee, its own ("name weight") and those of its callees ("name;…"). What tells
- * the order is so "name " and "name;" of all names. Names are sorted once: no byte of theirs is below a space, so that
- * "name " stands where the name does, and "name;" behind the names that go on below a ';'. Nodes are then counted into
- * their callers. Only where one name goes on as another and a space ("a", "a b") do weights take part: "a 5" is behind
- * "a 4 b;…" and before "a 6;…". Such lines are few and are moved to their place.
+ * The lines below a node are, for each callee, its own ("name weight") and those of its callees ("name;…"). So the
+ * order depends on "name " and "name;" of all names. Names are sorted once: no byte of a name is below a space, so that
+ * "name " sorts like the name, and "name;" after names that continue with a byte below ';'. Nodes are then distributed
+ * to their callers by a counting sort. Weights matter only if one name is another one plus a space and more ("a", "a
+ * b"): "a 5" is after "a 4 b;…" and before "a 6;…". Such lines are few and are moved into place.
  */
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@
 
 typedef struct ranks {
     uint32_t *rank;   /* by name * 2, of "name "; and + 1, of "name;" */
-    uint8_t *goes_on; /* by name: as another one, with a space */
+    uint8_t *goes_on; /* by name: whether another name continues it with a space */
     uint32_t count;
 } ranks;
 
@@ -25,14 +25,14 @@ static void ranks_deinit(ranks *r)
     free(r->goes_on);
 }
 
-/* The byte with which `longer` goes on where `name` ends; -1: it does not begin with it. */
+/* The byte with which `longer` continues `name`; -1: it does not begin with it. */
 static int goes_on_with(hd_string name, hd_string longer)
 {
     if (longer.size <= name.size || (name.size && memcmp(name.data, longer.data, name.size) != 0)) return -1;
     return (unsigned char)longer.data[name.size];
 }
 
-/* open: names that begin the one at hand and whose "name;" is still to come, the shorter ones first. */
+/* open: names that are prefixes of the current one and whose "name;" is still to come, shortest first. */
 static void rank_sorted(ranks *out, const uint32_t *sorted, uint32_t *open, const hd_stacks *stacks)
 {
     uint32_t next = 0, depth = 0, count = out->count / 2;
@@ -65,7 +65,7 @@ static hd_status rank_names(ranks *out, const hd_stacks *stacks, hd_error *err)
 
 /* ---- items ---- */
 
-/* Which nodes have lines below them: those that are callers of one with a line. */
+/* Nodes that have lines below them: callers of a node with a line. */
 static uint8_t *find_callers(const folded_lines *lines)
 {
     uint32_t count = hd_stacks_count(lines->stacks);
@@ -105,7 +105,7 @@ static void sort_items(uint32_t *out, const items *all, uint32_t *next, uint32_t
     }
 }
 
-/* By caller, else as they are. */
+/* Distributes items to their callers, stably. */
 static void part_items(folded_order *order, const items *all, const uint32_t *sorted)
 {
     const hd_stacks *stacks = all->lines->stacks;
@@ -116,12 +116,12 @@ static void part_items(folded_order *order, const items *all, const uint32_t *so
     for (uint32_t n = 0; n < count; n++) order->first[n + 1] += order->first[n];
     for (uint32_t i = 0, end = order->first[count]; i < end; i++)
         order->list[order->first[hd_stacks_at(stacks, sorted[i] >> 1).caller]++] = sorted[i];
-    /* each first has become the one behind it */
+    /* each first now is that of the next one */
     memmove(order->first + 1, order->first, count * sizeof *order->first);
     order->first[0] = 0;
 }
 
-/* ---- lines whose weight tells their place ---- */
+/* ---- lines placed by their weight ---- */
 
 static size_t ending_of(char out[FOLDED_WEIGHT_BYTES], const folded_lines *lines, uint32_t item)
 {
@@ -152,7 +152,7 @@ static bool is_before(const folded_lines *lines, uint32_t x, uint32_t y)
     return x_size < y_size;
 }
 
-/* The place behind which the items of [from, until) are not before `item`. */
+/* The index after the items of [from, until) that come before `item`. */
 static uint32_t place_of(const folded_order *order, const folded_lines *lines, uint32_t item, uint32_t from,
                          uint32_t until)
 {
@@ -160,7 +160,7 @@ static uint32_t place_of(const folded_order *order, const folded_lines *lines, u
     return from;
 }
 
-/* From the last to the first, so that what is behind an item has its place already. */
+/* From last to first, so that the items after one are already in place. */
 static void settle(folded_order *order, const folded_lines *lines, const uint8_t *goes_on)
 {
     for (uint32_t n = 0; n < hd_stacks_count(lines->stacks); n++) {

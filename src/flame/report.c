@@ -1,8 +1,8 @@
-/* report.c - a flame graph as the table of a report, for the HTML page */
+/* report.c - a flame graph as a report table, for the HTML page */
 #include "report/report.h"
 #include "flame/svg.h"
 
-/* Narrower frames cannot be seen on a page. */
+/* Narrower frames would be invisible on the page. */
 #define FLAME_PAGE_PERCENT 0.4
 
 static const hd_report_column frames_columns[] = {

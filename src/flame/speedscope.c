@@ -1,7 +1,7 @@
 /* speedscope.c - a flame as a file of speedscope (file-format-schema.json): frames, and a "sampled" profile
  *
- * A stack is a list of frames from the root on, a sample a stack with its weight. The samples stand in the order of
- * their stacks, so that the view by time shows each frame once.
+ * A stack is a list of frames from the root on, a sample a stack with its weight. The samples are in the order of their
+ * stacks, so that the view by time shows each frame once.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ enum { FLUSH_BYTES = 1 << 18, INDEX_BYTES = 12 };
 typedef struct scope {
     const hd_flame *flame;
     flame_tree tree;
-    uint32_t *frames;  /* by name: its place among the frames, HD_NONE: no stack has it */
+    uint32_t *frames;  /* by name: its index among the frames, HD_NONE: no stack has it */
     uint32_t *sampled; /* nodes that are samples, in their order */
     uint32_t sample_count;
     hd_output *output;
@@ -90,7 +90,8 @@ static hd_status put_frames(scope *s)
 
 /* ---- samples ---- */
 
-/* The nodes that are samples, callers before their callees and those by name: a walk with a list of nodes to come. */
+/* Lists the nodes that are samples, callers before their callees and callees by name: an iterative walk with a list of
+ * pending nodes. */
 static hd_status list_samples(scope *s)
 {
     uint32_t count = hd_stacks_count(s->flame->stacks), waiting = 1;

@@ -1,8 +1,8 @@
-/* svg.c - a flame graph as an SVG that stands alone
+/* svg.c - a flame graph as a self-contained SVG
  *
- * The picture is there without a script, for printing and for viewers of images: all frames of one colour are one path,
- * at about twenty bytes each. What a browser needs besides, the tree with names and exact weights, is a block of data
- * beside it, at about as many (svg_data.c), from which flame.js draws everything anew.
+ * The picture is complete without a script, for printing and for image viewers: all frames of one colour are one path,
+ * at about twenty bytes per frame. For browsers there is also a data block with the tree, names and exact weights, of
+ * about the same size (svg_data.c), from which flame.js redraws everything.
  */
 #include <ctype.h>
 #include <math.h>
@@ -18,7 +18,7 @@ enum {
     BORDERED = 30,         /* tenths of a pixel: frames from this width on have a border */
     LABEL_PAD = 30,        /* tenths, on either side of a name */
     LABEL_CHAR = 67,       /* tenths of ten characters */
-    LABEL_PLACES = 4,      /* of a name that is cut shorter nothing is shown */
+    LABEL_PLACES = 4,      /* a label cut shorter than this is omitted */
     TITLE_PLACES = 130,    /* in the width of the picture */
     SENTENCE_PLACES = 170, /* the same, of smaller letters */
 };
@@ -132,7 +132,7 @@ static void put_box(hd_bytes *out, int64_t left, int64_t top, int64_t width)
     svg_put(out, "z");
 }
 
-/* Colours say what is GPU work, so labels leave "[GPU_Kernel]" away. */
+/* Colours mark GPU activities, so labels omit "[GPU_Kernel]". */
 static hd_string without_prefix(hd_string name)
 {
     if (name.size < 5 || memcmp(name.data, "[GPU_", 5) != 0) return name;
@@ -157,7 +157,7 @@ static void put_label(hd_bytes *out, hd_string name, int64_t left, int64_t top, 
     svg_put(out, "</text>\n");
 }
 
-/* A line on the edge of the frame from which old stacks are gone, as wide as they were. */
+/* A line on the edge of the frame from which old stacks were removed, as wide as they were. */
 static void put_gone_mark(svg_picture *p, const svg_cell *rest)
 {
     const svg_cell *caller = &p->layout.cells[rest->caller];
@@ -230,7 +230,7 @@ static void put_swatch(hd_bytes *out, int64_t x, const char *rgb)
     svg_put(out, "\"/>");
 }
 
-/* Returns where the next one begins. */
+/* Returns the x of the next key. */
 static int64_t put_key(hd_bytes *out, int64_t x, const char *text)
 {
     svg_put(out, "<text x=\"");
@@ -283,7 +283,7 @@ static void put_line(hd_bytes *out, const char *kind, int64_t y, hd_string text,
     svg_put(out, "</text>\n");
 }
 
-/* The sentences in two lines: as many as fit into the first. */
+/* Puts the sentences on two lines: as many as fit on the first. */
 static void put_sentences(svg_picture *p)
 {
     char line[SVG_SENTENCES * 168] = "";

@@ -1,4 +1,4 @@
-/* svg.h - what the parts of the SVG writer share: the frames to draw, their colours, the words around them */
+/* svg.h - shared by the parts of the SVG writer: the frames to draw, their colours, the texts around them */
 #ifndef HD_FLAME_SVG_H
 #define HD_FLAME_SVG_H
 
@@ -13,9 +13,9 @@ extern const size_t flame_css_size;
 
 /* ---- the frames to draw (svg_layout.c) ---- */
 
-/* A frame, or what is left out of the frames that its caller called: those too narrow, and old ones that are gone. */
+/* A frame, or the cell of omitted callees of a frame: those too narrow, and old ones that were removed. */
 typedef struct svg_cell {
-    uint32_t node;        /* HD_NONE: what is left out */
+    uint32_t node;        /* HD_NONE: omitted callees */
     uint32_t caller;      /* a cell */
     uint32_t depth;       /* 0: the root */
     int64_t start, total; /* of the root's weight, from the left */
@@ -26,20 +26,20 @@ typedef struct svg_cell {
     uint64_t gone_stacks;
 } svg_cell;
 
-/* A frame that only the older flame has, below one that both have. */
+/* A frame that only the older flame has, below a frame that both have. */
 typedef struct svg_gone {
     uint32_t node, below; /* below: a cell */
     int64_t weight;
     uint64_t stacks;
 } svg_gone;
 
-/* In preorder, callees by the bytes of their names, what is left out behind them. cells[0] is the root. */
+/* In preorder, callees by the bytes of their names, omitted ones last. cells[0] is the root. */
 typedef struct svg_layout {
     svg_cell *cells;
     size_t count;
     uint32_t rows;
     uint64_t frames, left_out, stacks;
-    svg_gone *gone; /* the heaviest first, at most SVG_GONE_LISTED of them */
+    svg_gone *gone; /* heaviest first, at most SVG_GONE_LISTED */
     size_t gone_count;
     uint64_t gone_stacks;
     int64_t gone_weight;
@@ -55,9 +55,9 @@ void svg_layout_deinit(svg_layout *layout);
 
 enum { SVG_SHADES = 5, SVG_CHANGES = 15, SVG_COLORS = HD_FRAME_KINDS * SVG_SHADES + SVG_CHANGES };
 
-/* Of frames: by their kind, slightly lighter or darker by the name. The text on them is black. */
+/* Colour of a frame: by kind, slightly lighter or darker by name. The text on it is black. */
 unsigned svg_color_of(hd_frame_kind kind, hd_string name);
-/* Of compared frames: by the change relative to the heavier one; red is heavier than it was, blue lighter. */
+/* Colour of a compared frame: by the change relative to the heavier side; red is heavier than before, blue lighter. */
 unsigned svg_color_change(int64_t base, int64_t now);
 unsigned svg_color_legend(hd_frame_kind kind); /* the kind's own */
 /* "#rrggbb" */
@@ -68,7 +68,7 @@ const char *svg_kind_label(hd_frame_kind kind);
 
 enum { SVG_TITLE_BYTES = 512, SVG_SENTENCES = 8 };
 
-/* Title and sentences below it. */
+/* Title, and the sentences below it. */
 typedef struct svg_words {
     char title[SVG_TITLE_BYTES];
     char sentences[SVG_SENTENCES][160];
@@ -85,10 +85,10 @@ void svg_words_init(svg_words *out, const hd_flame *flame, const flame_view *vie
 void svg_put(hd_bytes *out, const char *text);
 void svg_put_int(hd_bytes *out, int64_t value);
 void svg_put_tenths(hd_bytes *out, int64_t tenths); /* "12.3", "12" */
-/* A text between tags or in quotes, of at most `places` characters (East Asian ones count twice), cut with "…". Returns
- * whether it had to be changed beyond that. */
+/* A text between tags or in quotes, of at most `places` columns (East Asian characters take two), cut with "…". Returns
+ * whether it was changed in any other way. */
 bool svg_put_text(hd_bytes *out, hd_string text, size_t places);
-/* The same as a JSON string that may stand between tags, of at most HD_NAME_BYTES. */
+/* The same as a JSON string that is valid between tags, of at most HD_NAME_BYTES. */
 bool svg_put_json(hd_bytes *out, hd_string text);
 
 static inline hd_string svg_text_of(const char *text)
@@ -100,7 +100,7 @@ static inline hd_string svg_text_of(const char *text)
 
 enum { SVG_WIDTH = 1200, SVG_PAD = 10, SVG_TOP = 88, SVG_ROW = 18 };
 
-/* A name of the picture: frames of two kinds with one name are two. */
+/* A name in the picture: frames of two kinds with one name have two entries. */
 typedef struct svg_name {
     uint32_t name, next; /* next: of the same name, 0: none */
     hd_frame_kind kind;
@@ -112,7 +112,7 @@ typedef struct svg_picture {
     const flame_view *view;
     svg_layout layout;
     svg_words words;
-    svg_name *names; /* 0: what is left out, 1: the root */
+    svg_name *names; /* 0: omitted callees, 1: the root */
     size_t name_count, name_capacity;
     uint32_t *heads;   /* by name of the tree: its first entry in `names`, 0: none */
     uint32_t *entries; /* by cell */

@@ -1,8 +1,7 @@
 /* svg_color.c - the colours of flame graphs
  *
- * After Okabe and Ito, lightened until black text has a contrast of 4.5:1 on all shades, and moved apart until the
- * kinds are told from each other with any of the three kinds of colour blindness. Magenta is kept for what a search
- * found.
+ * After Okabe and Ito, lightened until black text has a contrast of 4.5:1 on all shades, and moved apart until kinds
+ * are distinguishable with any of the three types of colour blindness. Magenta is reserved for search matches.
  */
 #include <stdio.h>
 
@@ -26,7 +25,7 @@ static const struct {
     [HD_FRAME_MARK] = {0xe4e6e9, "missing or left out"},
 };
 
-/* From far less to far more than it was, as it was in the middle. */
+/* From much less to much more than before; unchanged is in the middle. */
 static const uint32_t changes[SVG_CHANGES] = {
     0x3d7fe6, 0x5b93ec, 0x78a7f0, 0x94baf4, 0xafcbf7, 0xc8dcfa, 0xdfeafc, 0xd9d9d9,
     0xfde6df, 0xfbd2c6, 0xf9bcab, 0xf6a38e, 0xf38a71, 0xef7055, 0xe8573c,
@@ -55,7 +54,7 @@ unsigned svg_color_change(int64_t base, int64_t now)
     return HD_FRAME_KINDS * SVG_SHADES + (unsigned)(change < 0 ? middle - step : middle + step);
 }
 
-/* Toward white for what is above the middle, toward black below: at most 16 % and 8 %. */
+/* Lighter above the middle, darker below: by at most 16 % and 8 %. */
 static unsigned shaded(unsigned channel, int step)
 {
     return step >= 0 ? channel + (255 - channel) * (unsigned)step * 8 / 100

@@ -1,11 +1,11 @@
-/* svg_data.c - the frames of a picture as data for the script in it
+/* svg_data.c - the frames of a picture as data for its script
  *
- * JSON whose text may stand in XML as it is. Every name is there once; the frames are one line of numbers in preorder:
+ * JSON that is valid XML text without escaping. Every name occurs once; the frames are one line of numbers in preorder:
  *
  *   up name self count [old-self old-count colour] [hidden [gone gone-stacks]]
  *
- * up: how many callers end here. The second part where two flames are compared, the third where the name is 0: that is
- * what is left out. Totals are the sums of selves.
+ * up: how many callers end here. The second part is present if two flames are compared, the third if the name is 0:
+ * omitted callees. Totals are the sums of selves.
  */
 #include "flame/svg.h"
 

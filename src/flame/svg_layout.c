@@ -1,8 +1,8 @@
-/* svg_layout.c - which frames are drawn, and where
+/* svg_layout.c - selects the frames to draw, and their positions
  *
- * A frame weighs no more than its caller, so the frames that are wide enough are a tree from the root on, and usually a
- * small one: only those are sorted. What is left out of a caller's callees is one cell behind them. Frames that only an
- * older flame has have no width and are left out, too, but counted by themselves.
+ * A frame weighs no more than its caller, so the frames that are wide enough form a tree from the root, usually a small
+ * one: only those are sorted. The omitted callees of a frame are one cell after the others. Frames that only the older
+ * flame has have no width; they are omitted too, but counted separately.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,19 +11,19 @@
 #include "base/sorted.h"
 #include "flame/svg.h"
 
-/* What a layout is made with. */
+/* The state of making a layout. */
 typedef struct maker {
     const flame_view *view;
     svg_layout *out;
     uint32_t nodes;
-    uint32_t *slots; /* by node: of itself if it is drawn, else of the nearest caller that is */
+    uint32_t *slots; /* by node: its own slot if it is drawn, else that of the nearest drawn caller */
     bool *drawn;     /* by node */
     uint32_t *list;  /* drawn nodes, later by caller and name */
-    uint32_t *first; /* by slot: its callees in the list begin here; and one more */
-    svg_cell *rests; /* by slot: what is left out there */
+    uint32_t *first; /* by slot: first of its callees in the list; and one more */
+    svg_cell *rests; /* by slot: the cell of its omitted callees */
     uint32_t *cells; /* by slot: the number of its cell */
     uint32_t *next;  /* by slot: the next callee in the list */
-    int64_t *at;     /* by slot: where that one begins */
+    int64_t *at;     /* by slot: x of the next callee */
     uint32_t kept;
 } maker;
 
@@ -128,7 +128,7 @@ static int compare_nodes(const void *a, const void *b, void *context)
                             : compare_text(hd_stacks_text(stacks, x.name), hd_stacks_text(stacks, y.name));
 }
 
-/* The root stays first in the list: it has no caller, and 0 is a caller's smallest number. */
+/* The root stays first in the list: it has no caller, and 0 is the smallest caller number. */
 static hd_status sort_nodes(maker *m, hd_error *err)
 {
     m->first = calloc((size_t)m->kept + 1, sizeof *m->first);
@@ -142,7 +142,7 @@ static hd_status sort_nodes(maker *m, hd_error *err)
 
 /* ---- cells ---- */
 
-/* Room for a callee at *at, which moves behind it. Totals that saturated may want more than their caller has. */
+/* Takes the width of a callee at *at, and advances it. Saturated totals may need more than their caller has. */
 static int64_t take_room(int64_t *at, const svg_cell *caller, int64_t total)
 {
     int64_t room = caller->start + caller->total - *at, taken = total < room ? total : room;
@@ -174,7 +174,7 @@ static void put_node(maker *m, uint32_t node, int64_t start, int64_t total)
     m->at[slot] = start;
 }
 
-/* Behind the callees, in their row. */
+/* After the callees, on their level. */
 static void put_rest(maker *m, uint32_t slot)
 {
     svg_cell *rest = &m->rests[slot];
@@ -227,12 +227,12 @@ static int compare_gone(const void *a, const void *b)
     return (x->node > y->node) - (x->node < y->node);
 }
 
-/* The frames nearest to the root that are gone, with the stacks that are gone with them. */
+/* Lists the removed frames nearest to the root, with the stacks removed with them. */
 static hd_status list_gone(maker *m, hd_error *err)
 {
     const flame_view *view = m->view;
     if (!view->base_total || m->out->gone_stacks == 0) return HD_OK;
-    uint32_t *owner = malloc(m->nodes * sizeof *owner); /* by node: the entry of the list that it belongs to */
+    uint32_t *owner = malloc(m->nodes * sizeof *owner); /* by node: its entry in the list */
     size_t capacity = 0;
     if (!owner) return HD_NOMEM(err);
     for (uint32_t n = 1; n < m->nodes; n++) {

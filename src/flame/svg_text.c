@@ -58,7 +58,7 @@ static size_t places_of(uint32_t c)
     return wide ? 2 : 1;
 }
 
-/* Where a text is cut to end in at most so many places; its size if it need not be. */
+/* The position to cut a text at so that it has at most `places` columns; its size if it fits. */
 static size_t cut_at(const char *text, size_t size, size_t places)
 {
     size_t used = 0, cut = 0;
@@ -96,7 +96,7 @@ static void put_json_character(hd_bytes *out, const char *p, size_t size, uint32
     }
 }
 
-/* What XML 1.0 cannot hold, and what would turn the direction of the text around it. */
+/* Characters that XML 1.0 cannot contain, or that change the direction of the surrounding text. */
 static bool is_forbidden(uint32_t c)
 {
     return c == 0xfffe || c == 0xffff || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
@@ -109,7 +109,7 @@ static bool put_clean(hd_bytes *out, hd_string text, size_t places, put_characte
     char few[FLAME_TEXT_BYTES(1024)], *clean = few;
     bool changed = false, cut = text.size > HD_NAME_BYTES;
     if (cut) {
-        /* not within a character: its bytes would be taken for broken ones */
+        /* not within a character: its bytes would be invalid */
         text.size = HD_NAME_BYTES;
         while (text.size && ((unsigned char)text.data[text.size] & 0xc0) == 0x80) text.size--;
     }

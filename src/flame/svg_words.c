@@ -1,4 +1,4 @@
-/* svg_words.c - what a flame graph says about itself */
+/* svg_words.c - title and sentences of a flame graph */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

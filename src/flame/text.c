@@ -1,4 +1,4 @@
-/* text.c - names as texts can hold them that a terminal, a browser and a parser of lines are to read */
+/* text.c - makes names safe for terminals, browsers and line parsers */
 #include "base/json/json.h"
 #include "flame/flame.h"
 
@@ -8,7 +8,7 @@ static size_t put(char *out, const char *text, size_t size)
     return size;
 }
 
-/* How many bytes from data on are one character of more than one byte; 0: the first one is broken. */
+/* The size of a multi-byte character at data; 0: its first byte is invalid. */
 static size_t wide_size(const char *data, size_t size)
 {
     for (size_t length = 2; length <= 4 && length <= size; length++) {
@@ -17,14 +17,14 @@ static size_t wide_size(const char *data, size_t size)
     return 0;
 }
 
-/* A lone half of a surrogate pair, as readers of JSON keep it: three bytes for which UTF-8 has no meaning. */
+/* A lone surrogate, as JSON readers keep it: three bytes that are invalid UTF-8. */
 static bool is_surrogate(const char *data, size_t size)
 {
     const unsigned char *s = (const unsigned char *)data;
     return size >= 3 && s[0] == 0xed && s[1] >= 0xa0 && s[1] <= 0xbf && (s[2] & 0xc0) == 0x80;
 }
 
-/* U+0080 to U+009F: some terminals obey them. U+2028 and U+2029: JavaScript ends a line there. */
+/* U+0080 to U+009F: some terminals interpret them. U+2028 and U+2029: line ends in JavaScript. */
 static bool is_wide_control(const char *data, size_t size)
 {
     const unsigned char *s = (const unsigned char *)data;

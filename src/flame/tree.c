@@ -63,7 +63,7 @@ static hd_status rank_names(uint32_t **out, const hd_stacks *stacks, hd_error *e
     return *out ? HD_OK : HD_NOMEM(err);
 }
 
-/* Nodes but the root, by the rank of their names. */
+/* Nodes except the root, by the rank of their names. */
 static hd_status sort_nodes(uint32_t *out, const uint32_t *rank, const hd_stacks *stacks, hd_error *err)
 {
     uint32_t count = hd_stacks_count(stacks), names = hd_stacks_name_count(stacks);
@@ -76,7 +76,7 @@ static hd_status sort_nodes(uint32_t *out, const uint32_t *rank, const hd_stacks
     return HD_OK;
 }
 
-/* By their callers, else as they are. */
+/* Distributes nodes to their callers, stably. */
 static void part_nodes(flame_tree *tree, const uint32_t *sorted, const hd_stacks *stacks)
 {
     uint32_t count = hd_stacks_count(stacks);
@@ -84,7 +84,7 @@ static void part_nodes(flame_tree *tree, const uint32_t *sorted, const hd_stacks
     for (uint32_t n = 0; n < count; n++) tree->first[n + 1] += tree->first[n];
     for (uint32_t i = 0; i + 1 < count; i++)
         tree->list[tree->first[hd_stacks_at(stacks, sorted[i]).caller]++] = sorted[i];
-    /* each first has become the one behind it */
+    /* each first now is that of the next one */
     memmove(tree->first + 1, tree->first, count * sizeof *tree->first);
     tree->first[0] = 0;
 }

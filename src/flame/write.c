@@ -2,7 +2,7 @@
 #include "base/options.h"
 #include "flame/flame.h"
 
-/* What was never added to has no tree yet: an empty one is written. */
+/* A flame to which nothing was added has no tree yet: an empty one is written. */
 static hd_status write_flame(const hd_flame *flame, hd_output *output, const hd_flame_write_options *options,
                              hd_flame_written *out, hd_error *err)
 {

@@ -1,8 +1,8 @@
-/* args.h - one event with its arguments, put together key by key
+/* args.h - builds one event with its arguments, key by key
  *
  *     hd_args_int(&args, key, value); …  hd_args_add_row(&args, &row, err);
  *
- * For readers of one thread. Where there are too many shapes the arguments are kept as one JSON text.
+ * For single-threaded readers. Beyond the limit of shapes, the arguments are stored as one JSON text.
  */
 #ifndef HD_FORMAT_ARGS_H
 #define HD_FORMAT_ARGS_H
@@ -43,20 +43,20 @@ static inline void hd_args_string(hd_args *args, const char *key, uint32_t text)
 }
 /* A value of JSON, with the digits it has. */
 void hd_args_json(hd_args *args, uint32_t key, hd_json_span value);
-/* A number if it is written as JSON writes numbers, else a string; nothing where it is empty. Padded, as JSON is. */
+/* Adds a number if the text is a JSON number, else a string; nothing if it is empty. Padded like JSON. */
 void hd_args_plain(hd_args *args, uint32_t key, hd_json_span text);
 /* Arguments as the text of a raw shape, where there are too many shapes; HD_STRING_NONE: no memory. */
 uint32_t hd_args_as_text(hd_builder *builder, const hd_arg_key *keys, const int64_t *values, uint32_t count);
 /* Adds the row with all arguments, which are gone then. */
 hd_status hd_args_add_row(hd_args *args, hd_row *row, hd_error *err);
-/* All rows so far go into the trace. */
+/* Appends all rows to the trace. */
 hd_status hd_args_finish(hd_args *args, hd_error *err);
 
 /* ---- texts and numbers of JSON ---- */
 
-/* A string id, of text mended where it is no UTF-8. */
+/* A string id of a text, with invalid UTF-8 repaired. */
 uint32_t hd_args_intern(hd_args *args, const char *data, size_t size);
-/* Of a string, or of what stands there; HD_STRING_NONE: null, or no memory. */
+/* The id of a string, or of the text of another value; HD_STRING_NONE: null, or no memory. */
 uint32_t hd_args_text(hd_args *args, hd_json_span value);
 /* A whole number, in quotes or not, also 0x…; false: none, or beyond int64. */
 bool hd_json_span_int(int64_t *out, hd_json_span value);

@@ -1,4 +1,4 @@
-/* conventions.c - what PyTorch, and mcTracer, say in arguments and top-level keys */
+/* conventions.c - PyTorch's, and mcTracer's, conventions for arguments and top-level keys */
 #include "format/conventions.h"
 
 #include <stdio.h>
@@ -15,13 +15,13 @@
 /* String ids; HD_NONE where the trace does not have it. */
 typedef struct names {
     uint32_t device, stream;
-    uint32_t metax_queue, metax_device, metax_stream; /* what kernels and copies of mcTracer have */
+    uint32_t metax_queue, metax_device, metax_stream; /* arguments of mcTracer's kernels and copies */
 } names;
 
 /* ---- streams ---- */
 
-/* Categories whose slices stand on the row of a GPU queue; unitrace names rows last, so killed programs have no names.
- * Waits may also stand on the thread that waits, as in captures. */
+/* Categories whose slices are on the track of a GPU queue; unitrace names tracks last, so killed programs have no
+ * names. Waits may also be on the thread that waits, as in captures. */
 uint8_t hd_conventions_class(hd_string category)
 {
     if (category.size == 6 && memcmp(category.data, "gpu_op", 6) == 0) return CONVENTIONS_GPU;
@@ -31,7 +31,7 @@ uint8_t hd_conventions_class(hd_string category)
     return hd_role_is_work(role) || role == HD_ROLE_GPU_ANNOTATION ? CONVENTIONS_GPU : CONVENTIONS_CPU;
 }
 
-/* What the slices of a track say of it. */
+/* What the slices of a track imply about it. */
 typedef struct said {
     int64_t device, stream;           /* if it is a stream by its slices */
     int64_t wait_device, wait_stream; /* of the first wait on it */
@@ -39,7 +39,7 @@ typedef struct said {
     bool has_wait, has_calls;
 } said;
 
-/* The numbers of the row that a slice of a class tells, where its category or arguments say that it is on a queue. */
+/* Device and stream of a slice of a class, if its category or arguments put it on a queue. */
 static bool numbers_of(int64_t *device, int64_t *stream, bool *has_stream, const hd_trace *trace, const names *n,
                        const hd_block *block, uint32_t row, uint8_t class)
 {
@@ -128,7 +128,7 @@ static hd_status look(said **out, const bool *was_stream, const hd_trace *trace,
 hd_status hd_conventions_find_streams(hd_builder *builder, const uint8_t *told, hd_error *err)
 {
     const hd_trace *trace = hd_builder_trace(builder);
-    uint32_t told_count = told ? hd_trace_track_count(trace) : 0; /* further devices' rows come behind */
+    uint32_t told_count = told ? hd_trace_track_count(trace) : 0; /* tracks for further devices come after them */
     HD_TRY(hd_device_rows_split(builder, err));
     uint32_t count = hd_trace_track_count(trace);
     said *of = NULL;
@@ -145,7 +145,7 @@ hd_status hd_conventions_find_streams(hd_builder *builder, const uint8_t *told, 
     return status;
 }
 
-/* By track, whether a metadata event of the trace tells its stream, or the rank of its process. */
+/* By track, whether a metadata event of the trace gives its stream, or the rank of its process. */
 static void find_told_by_events(bool *told, const hd_trace *trace)
 {
     uint32_t stream = find(trace, HD_STREAM_EVENT), rank = find(trace, HD_RANK_EVENT);

@@ -1,7 +1,8 @@
-/* device_rows.c - GPU activities of several devices on one (pid, tid): each device gets a row of its own
+/* device_rows.c - GPU activities of several devices on one (pid, tid): gives each device a track of its own
  *
- * A producer may have one lane for a stream number of all GPUs. Tracks have one device, so all activities of such a lane
- * would count for the first. The device is in the arguments: it is compared only where a trace has two devices at all.
+ * A producer may use one lane for a stream number of all GPUs. A track has one device, so all activities of such a lane
+ * would count for the first one. The device is in the arguments, and is compared only if the trace has at least two
+ * devices.
  */
 #include "format/device_rows.h"
 
@@ -23,7 +24,7 @@ enum { LOOK_BACK = 64 }; /* slices that a flow point is compared with */
 /* A slice on a row of several devices, for the flow points of the row. */
 typedef struct row_slice {
     int64_t start, end, correlation;
-    uint32_t row, track; /* the row it was on; the track it is on now */
+    uint32_t row, track; /* its original track; its current track */
 } row_slice;
 
 typedef struct splitter {
@@ -32,7 +33,7 @@ typedef struct splitter {
     hd_error *err;
     uint32_t device_key;
     uint8_t *classes; /* by category: CONVENTIONS_… */
-    uint32_t *row_of; /* by track: the first of equal pid and tid, in whatever type */
+    uint32_t *row_of; /* by track: the first with equal pid and tid, of any type */
     int64_t *devices; /* by row: the first */
     bool *mixed;      /* by row */
     bool any, flows;
@@ -86,7 +87,7 @@ static bool find_rows(splitter *s)
     return fine;
 }
 
-/* The row of a slice on the queue of a GPU, and its device; HD_NONE: it is none, or its device is not known. */
+/* The track of a slice on a GPU queue, and its device; HD_NONE: not on a queue, or unknown device. */
 static uint32_t queue_row(int64_t *device, splitter *s, const hd_block *block, uint32_t row, bool waits)
 {
     uint32_t track = (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], row);
@@ -132,7 +133,7 @@ static uint32_t with_device(splitter *s, uint32_t text, int64_t device)
     return id;
 }
 
-/* The track of a row for a device; HD_NONE: no memory. Its tid is its name: no event of the trace gives it another. */
+/* The track for a device; HD_NONE: no memory. Its tid is its name, which no event of the trace uses. */
 static uint32_t track_for(splitter *s, uint32_t row, int64_t device)
 {
     hd_map_entry *entry = hd_map_at(&s->tracks, row, (uint64_t)device);
@@ -174,7 +175,7 @@ static hd_status move_slices(splitter *s, size_t index)
 
 /* ---- their flow points ---- */
 
-/* How many slices come before (row, time), or up to it, in their order. */
+/* How many slices come before (row, time), or up to it, in order. */
 static size_t count_before(const splitter *s, uint32_t row, int64_t time, bool with)
 {
     size_t low = 0, high = s->count;

@@ -1,7 +1,8 @@
-/* device_rows.h - a row of GPU activities is of one device
+/* device_rows.h - makes sure that a track of GPU activities belongs to one device
  *
- * In: a builder with all of its events. Out: the same, where activities of several devices were on one (pid, tid): those
- * of the first device stay, those of each other device move to a row of their own, with the flow points bound to them.
+ * In: a builder with all of its events. Out: the same, except that of activities of several devices on one (pid, tid)
+ * those of the first device stay, and those of each other device move to a track of their own, with the flow points
+ * bound to them.
  */
 #ifndef HD_FORMAT_DEVICE_ROWS_H
 #define HD_FORMAT_DEVICE_ROWS_H

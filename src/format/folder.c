@@ -1,7 +1,7 @@
-/* folder.c - which file of a folder is read
+/* folder.c - chooses the file of a folder to read
  *
- * The archives of folders are those of OTF2, whether this build reads them or not. Files of a format that has several
- * in a folder (XPlane) are read together.
+ * Archives of folders are those of OTF2, whether this build reads them or not. Files of a format with several files per
+ * folder (XPlane) are read together.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include "format/format.h"
 #include "format/lookalikes.h"
 
-/* `perf record --threads` writes a folder: data, and data.N with what each thread took. */
+/* `perf record --threads` writes a folder: data, and data.N with the records of each thread. */
 static bool is_of_perf(const char *folder)
 {
     static const char mark[8] = {'P', 'E', 'R', 'F', 'I', 'L', 'E', '2'};
@@ -32,7 +32,7 @@ static bool is_of_perf(const char *folder)
     return is;
 }
 
-/* What a folder without an archive has, and what to write instead of its name. */
+/* Describes a folder without an archive, and suggests which file to name. */
 static hd_status say_what_to_name(const char *folder, size_t traces, const char *example, hd_error *err)
 {
     const hd_lookalike *like = hd_lookalike_named(folder);
@@ -110,7 +110,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* What of a folder ends so (extension NULL: its folders), by name. */
+/* The entries of a folder with this extension (NULL: subfolders), sorted by name. */
 static hd_status list(char ***out, size_t *count, const char *folder, const char *extension, hd_error *err)
 {
     DIR *entries = opendir(folder);

@@ -1,4 +1,4 @@
-/* format_list.c - the formats of this build, and what is found in their list */
+/* format_list.c - the formats of this build, and lookups in their list */
 #include "format/format.h"
 
 #include <stdio.h>

@@ -33,20 +33,20 @@ const char *hd_walk_start(const hd_json_walk *w)
     return hd_json_skip_space(w->text + (w->size >= 3 && memcmp(w->text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0));
 }
 
-/* Where the text ends that p is in: the file's, or, as mended texts lie elsewhere in memory, that one's. */
+/* The end of the text that contains p: the file's, or that of a repaired text, which is elsewhere in memory. */
 static const char *end_of(const hd_json_walk *w, const char *p)
 {
     bool is_of_file = (uintptr_t)p - (uintptr_t)w->text <= w->size + HD_JSON_PADDING;
     return is_of_file ? w->text + w->size : p + strlen(p);
 }
 
-/* A 0 byte stands behind all texts, and within the file's only where it is damaged. */
+/* A 0 byte follows every text, and occurs within the file's text only in damage. */
 static bool is_at_end(const hd_json_walk *w, const char *p)
 {
     return *p == 0 && p >= end_of(w, p);
 }
 
-/* Where p stands in the file; within what was mended that is where it begins. */
+/* The offset of p in the file; within a repaired text, the offset of its begin. */
 size_t hd_walk_offset(const hd_json_walk *w, const char *p)
 {
     return p >= w->text && p <= w->text + w->size ? (size_t)(p - w->text) : w->mended_offset;
@@ -81,7 +81,7 @@ hd_status hd_walk_lose(hd_json_walk *w, const char *p, const char *what)
 
 /* ---- objects and arrays ---- */
 
-/* To the next comma, or the bracket that closes what p is in. */
+/* Moves to the next comma, or to the closing bracket of the current level. */
 static const char *skip_junk(const hd_json_walk *w, const char *p)
 {
     const char *end = end_of(w, p);
@@ -100,7 +100,7 @@ static const char *skip_junk(const hd_json_walk *w, const char *p)
     return end;
 }
 
-/* To the next element of what `close` ends. */
+/* Moves to the next element of the list that `close` ends. */
 static hd_status next(hd_json_walk *w, const char **at, bool *first, char close)
 {
     for (;; *at = skip_junk(w, *at)) {
@@ -178,14 +178,14 @@ static size_t size_in_list(const hd_json_walk *w, const char *p)
         if (p[i] == '[') open++;
         if (p[i] != ']') continue;
         const char *then = hd_json_skip_space(p + i + 1);
-        bool goes_on = *then == ',' && *hd_json_skip_space(then + 1) == '{'; /* it stands for a brace */
+        bool goes_on = *then == ',' && *hd_json_skip_space(then + 1) == '{'; /* it is in place of a brace */
         if (open == 0 && !goes_on) return i;
         open -= open > 0;
     }
     return left;
 }
 
-/* The value at *at is no valid JSON: mended, if it is an object, else null stands for it. */
+/* Replaces the invalid value at *at: repaired, if it is an object, else null. */
 static hd_status mend(hd_json_walk *w, hd_walk_span *out, const char **at)
 {
     hd_repair_outcome outcome;

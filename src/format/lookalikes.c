@@ -1,6 +1,7 @@
-/* lookalikes.c - files that are no trace that can be read, by their first bytes or their names, with advice
+/* lookalikes.c - recognises files that are not readable traces, by their first bytes or names, with advice
  *
- * Bytes count before names. A row without bytes is told by its name alone: those files have no mark that is documented.
+ * Bytes take precedence over names. An entry without bytes is recognised by name only: those files have no documented
+ * magic.
  */
 #include "format/lookalikes.h"
 
@@ -15,7 +16,7 @@
 typedef struct lookalike {
     hd_lookalike is;
     const char *bytes; /* NULL: by the name alone */
-    size_t size, at;   /* of the bytes; where they stand in the file */
+    size_t size, at;   /* of the bytes; their offset in the file */
 } lookalike;
 
 #define BYTES(text) text, sizeof(text) - 1, 0
@@ -86,7 +87,7 @@ static const lookalike lookalikes[] = {
 /* clang-format on */
 enum { LOOKALIKES = sizeof lookalikes / sizeof *lookalikes };
 
-/* Those that a text as a whole tells. */
+/* Recognised by the text as a whole. */
 static const hd_lookalike xml = {"XML", NULL, NULL}, markup = {"XML or HTML", NULL, NULL},
                           picture = {"an SVG picture", NULL, NULL}, json = {"JSON", NULL, NULL},
                           json_lines = {"newline-delimited JSON, as CUPTI injections write", NULL, NULL},
@@ -153,7 +154,7 @@ static bool holds(const char *text, size_t size, const char *what)
     return memmem(text, size, what, strlen(what)) != NULL;
 }
 
-/* What torch.save writes is a ZIP whose first member is NAME/data.pkl. */
+/* The output of torch.save is a ZIP whose first member is NAME/data.pkl. */
 static bool is_torch_archive(const char *text, size_t size)
 {
     return hd_starts_with(text, size, "PK\x03\x04") && holds(text, size < 512 ? size : 512, "/data.pkl");

@@ -1,4 +1,4 @@
-/* lookalikes.h - what an input looks like that no reader takes, and what to do with it */
+/* lookalikes.h - hints for inputs that no reader accepts: what they look like, and what to do */
 #ifndef HD_FORMAT_LOOKALIKES_H
 #define HD_FORMAT_LOOKALIKES_H
 
@@ -7,7 +7,7 @@
 
 #include "heddle/format.h"
 
-/* By the first bytes; NULL: like nothing we know. */
+/* By the first bytes; NULL: not recognised. */
 const hd_lookalike *hd_lookalike_of(const unsigned char *head, size_t size);
 /* Lines that begin as JSON does, or end as folded stacks do, and are neither. */
 bool hd_lookalike_is_log(const char *text, size_t size);

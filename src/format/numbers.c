@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The shortest decimal that is the double, if it has at most 15 digits behind the point. */
+/* The shortest decimal equal to the double, if it has at most 15 digits after the point. */
 static bool short_decimal(int64_t *mantissa, unsigned *scale, double value)
 {
     static const double powers[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
@@ -22,7 +22,7 @@ static bool short_decimal(int64_t *mantissa, unsigned *scale, double value)
     return false;
 }
 
-/* Any other finite double with the fewest digits that give it back. */
+/* Any other finite double with the fewest digits that represent it exactly. */
 static void shortest(char text[40], double value)
 {
     for (int digits = 15; digits <= 17; digits++) {

@@ -1,6 +1,6 @@
 /* numbers.h - numbers of binary formats as values of arguments, and as JSON
  *
- * Doubles keep every digit that gives them back: short ones are decimals, all others the text with the fewest digits.
+ * Doubles are reproduced exactly: short ones are decimals, all others the text with the fewest digits.
  */
 #ifndef HD_FORMAT_NUMBERS_H
 #define HD_FORMAT_NUMBERS_H

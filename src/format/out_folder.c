@@ -17,7 +17,7 @@
 
 /* ---- names ---- */
 
-/* The folder that a path names: DIR/ANCHOR is DIR, anything else is itself. malloc'ed. */
+/* The folder for a path: DIR/ANCHOR is DIR, any other path is itself. malloc'ed. */
 static char *folder_of(const char *path, const char *anchor)
 {
     char *out = strdup(path);
@@ -164,7 +164,7 @@ static bool sync_parent(const char *target)
     return fine;
 }
 
-/* Put the new folder in the place of what is there; the old one goes when the new one stands. */
+/* Replaces the existing folder by the new one; the old one is removed once the new one is in place. */
 static bool rename_over(const hd_out_folder *folder)
 {
     if (rename(folder->folder, folder->target) == 0) return true; /* nothing there, or an empty folder */
@@ -187,8 +187,8 @@ hd_status hd_out_folder_commit(hd_out_folder *folder, const hd_write_options *op
     hd_status status = HD_OK;
     if (options->sync && nftw(folder->folder, sync_entry, 32, FTW_DEPTH | FTW_PHYS) != 0)
         status = hd_error_set(err, HD_ERR_IO, folder->target, HD_OFFSET_NONE, "cannot sync: %s", strerror(errno));
-    if (status == HD_OK) status = check_target(folder, options->clean, err); /* it may have come meanwhile */
-    hd_leftover_done(folder->leftover); /* what stands at the target is in it for a moment */
+    if (status == HD_OK) status = check_target(folder, options->clean, err); /* it may have appeared meanwhile */
+    hd_leftover_done(folder->leftover); /* what is at the target will be in it for a moment */
     folder->leftover = -1;
     if (status == HD_OK && !rename_over(folder))
         status = hd_error_set(err, HD_ERR_IO, folder->target, HD_OFFSET_NONE, "cannot give it its name: %s",

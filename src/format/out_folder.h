@@ -1,7 +1,7 @@
 /* out_folder.h - a folder that appears whole or not at all
  *
- * What is written goes into .NAME.XXXXXX/new beside its place, which is renamed. What is there is replaced only when
- * options->clean says so, and only if its folder holds nothing else: what is deleted must be ours to delete.
+ * Output goes into .NAME.XXXXXX/new next to the target, which is renamed at the end. An existing folder is replaced
+ * only with options->clean, and only if it contains nothing else: foreign files are never deleted.
  */
 #ifndef HD_FORMAT_OUT_FOLDER_H
 #define HD_FORMAT_OUT_FOLDER_H
@@ -23,7 +23,7 @@ typedef struct hd_out_folder {
     char *folder; /* where to write: inside temporary */
 } hd_out_folder;
 
-/* Ends with commit or abort. Errors: IO: something else is there; ARGUMENT: no path of a folder; MEMORY. */
+/* Ends with commit or abort. Errors: IO: something else exists there; ARGUMENT: not a path of a folder; MEMORY. */
 hd_status hd_out_folder_create(hd_out_folder *out, const char *path, const hd_out_folder_kind *kind,
                                const hd_write_options *options, hd_error *err);
 hd_status hd_out_folder_commit(hd_out_folder *folder, const hd_write_options *options, hd_error *err);

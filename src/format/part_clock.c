@@ -1,4 +1,4 @@
-/* part_clock.c - what is added to the times of an archive that becomes one with others */
+/* part_clock.c - clock offsets for the times of an archive that is joined with others */
 #include <math.h>
 
 #include "format/format.h"

@@ -1,4 +1,4 @@
-/* patch.h - what changes in a file that is copied with some events changed: for formats that can do so */
+/* patch.h - changes for copying a file with some events changed, for formats that support it */
 #ifndef HD_FORMAT_PATCH_H
 #define HD_FORMAT_PATCH_H
 
@@ -6,7 +6,7 @@
 #include "base/io/output.h"
 #include "heddle/trace.h"
 
-/* What to change in one event. */
+/* The changes of one event. */
 typedef struct hd_patch_edit {
     uint64_t offset; /* of its first byte in the input */
     uint32_t size;
@@ -18,9 +18,9 @@ typedef struct hd_patch_edit {
     bool tid_is_number;
 } hd_patch_edit;
 
-/* A track that is new, beside one that is there: its name and place go behind the last event. */
+/* A new track next to an existing one: its name and order are added after the last event. */
 typedef struct hd_patch_lane {
-    uint32_t track; /* of the trace: whose process it shares */
+    uint32_t track; /* of the trace: the new track has the same process */
     const char *tid, *name;
     size_t tid_size, name_size;
     bool tid_is_number;
@@ -34,9 +34,9 @@ typedef struct hd_patch {
     size_t lane_count;
 } hd_patch;
 
-/* Copy all of `input` (which is rewound) to `output` with the patch, and the trace's own patches (the repairs of the
- * input). What is not named keeps its bytes. The trace was read from the input with hd_read_options.sources. Errors:
- * IO, also where the input is not what was read; MEMORY. */
+/* Copies all of `input` (which is rewound) to `output` with the patch, and the trace's own patches (the repairs of the
+ * input). All other bytes are unchanged. The trace was read from the input with hd_read_options.sources. Errors: IO,
+ * also if the input is not what was read; MEMORY. */
 typedef hd_status hd_patch_file(hd_output *output, hd_input *input, const hd_trace *trace, const hd_patch *patch,
                                 hd_error *err);
 

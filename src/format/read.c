@@ -13,7 +13,7 @@
 #include "trace/lazy.h"
 #include "trace/ranks.h"
 
-enum { LIKE_BYTES = 400, BY_LOOKS = 50 }; /* BY_LOOKS: what any JSON is bid for */
+enum { LIKE_BYTES = 400, BY_LOOKS = 50 }; /* BY_LOOKS: the bid for any JSON */
 
 static const char *compression_name(hd_compression compression)
 {
@@ -24,7 +24,7 @@ static const char *compression_name(hd_compression compression)
     }
 }
 
-/* What went wrong below the format. */
+/* Damage below the format. */
 static void note_damage(hd_builder *builder, const hd_input *input)
 {
     for (size_t i = 0; i < hd_input_damage_count(input); i++) {
@@ -46,8 +46,8 @@ static int best_bid(const hd_format **out, const uint8_t *head, size_t size)
     return best;
 }
 
-/* Members of JSON have no order, and the one that tells the format may be behind a long one: while an object has
- * neither that nor the events of a trace, more of it is looked at. */
+/* Members of JSON have no order, and the one that identifies the format may come after a long one: while an object has
+ * neither that nor the events of a trace, more of it is read. */
 static hd_status look_farther(const hd_format **io_format, hd_input *input, const uint8_t *head, size_t size,
                               hd_error *err)
 {
@@ -89,7 +89,8 @@ static bool tells_ranks(const hd_trace *trace)
     return false;
 }
 
-/* Once an input was read: what it is and, in the ledger, how it is damaged, which is DAMAGED when strict. */
+/* After reading: records format and compression and, in the ledger, the damage of the input, which is DAMAGED when
+ * strict. */
 static hd_status note_input(hd_builder *builder, const hd_format *format, const hd_input *input,
                             const hd_read_options *options, hd_error *err)
 {
@@ -117,8 +118,8 @@ static bool has_content(const hd_trace *trace)
     return false;
 }
 
-/* A trace without an event or metadata, of whose input something was lost, is an error: it would look as if all were
- * well. What a store tells of the losses of earlier steps does not count. */
+/* A trace without an event or metadata, whose input lost something, is an error: it would look as if all were well.
+ * Losses of earlier steps recorded in a store do not count. */
 static hd_status refuse_nothing(hd_trace **trace, const hd_format *format, const hd_input *input, hd_error *err)
 {
     const hd_ledger_row *most = NULL;
@@ -137,7 +138,7 @@ static hd_status refuse_nothing(hd_trace **trace, const hd_format *format, const
     return HD_ERR_DAMAGED;
 }
 
-/* What a reader would ignore is a mistake. */
+/* An option that the reader would ignore is an error. */
 static hd_status check_binary(const hd_format *format, const char *path, const hd_read_options *options, hd_error *err)
 {
     if (!options->binary || format->takes_binary) return HD_OK;
@@ -182,7 +183,7 @@ hd_status hd_format_read(hd_trace **out, hd_input *input, const hd_read_options 
     if (status != HD_OK) return is_report ? choose(&format, input, err) : status;
     status = read_as(out, &format, input, options, err);
     if (status == HD_OK) return refuse_nothing(out, format, input, err);
-    /* What the reader was at stands behind the name of the file. */
+    /* The reader's context comes after the name of the file. */
     if (err && err->cause_count) hd_error_add_cause(err, "cannot read %.240s", hd_input_path(input));
     return status;
 }
@@ -190,7 +191,7 @@ hd_status hd_format_read(hd_trace **out, hd_input *input, const hd_read_options 
 static hd_status read_archive(hd_trace **out, const char *archive, const hd_read_options *options, hd_error *err)
 {
     struct stat info;
-    if (stat(archive, &info) == 0 && S_ISDIR(info.st_mode)) /* no folders in folders, which could go on for ever */
+    if (stat(archive, &info) == 0 && S_ISDIR(info.st_mode)) /* no nested folders, which could recurse for ever */
         return hd_error_set(err, HD_ERR_FORMAT, archive, HD_OFFSET_NONE, "is a folder, not the file of an archive");
     return hd_trace_read(out, archive, options, err);
 }

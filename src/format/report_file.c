@@ -1,6 +1,6 @@
-/* report_file.c - reports of Nsight Systems (.nsys-rep), whose format is nowhere described: nsys itself exports them
+/* report_file.c - reports of Nsight Systems (.nsys-rep), which has no documented format: nsys itself exports them
  *
- * They are known by name, and only where no reader knows the content.
+ * They are recognised by name, and only if no reader recognises the content.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -51,7 +51,7 @@ static hd_status give(hd_rows_out *out, hd_error *err)
     hd_batch *empty;
     void *next;
     if (out->threads == 1) return hd_rows_out_flush(out, err);
-    /* Making blocks is a quarter of the work: with one more thread, the parser is what is waited for. */
+    /* Making blocks is a quarter of the time: with one more thread, the parser is the bottleneck. */
     if (!out->pipeline) HD_TRY(hd_pipeline_new(&out->pipeline, &steps, 2, err));
     HD_TRY(hd_pipeline_next(&next, out->pipeline, err));
     HD_TRY(hd_batch_new(&empty, out->builder, err));

@@ -1,8 +1,8 @@
-/* rows_out.h - rows of a reader that parses on one thread: other threads make blocks of them
+/* rows_out.h - for readers that parse on one thread: other threads make blocks of their rows
  *
  *     hd_rows_out_add ──> batches of rows ──> blocks, on any thread ──> appended to the trace, in order
  *
- * Threads are started when there is a first block to make: a small file needs none.
+ * Threads are started with the first block: a small file needs none.
  */
 #ifndef HD_FORMAT_ROWS_OUT_H
 #define HD_FORMAT_ROWS_OUT_H
@@ -15,7 +15,7 @@ typedef struct hd_rows_out {
     hd_builder *builder;
     hd_pipeline *pipeline;
     unsigned threads;
-    bool holds; /* rows stay until they are flushed, or dropped */
+    bool holds; /* rows are held until they are flushed, or dropped */
 } hd_rows_out;
 
 /* threads: of hd_read_options. Deinit either way. Errors of all: MEMORY, IO, LIMIT as of hd_builder_append. */

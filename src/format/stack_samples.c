@@ -1,4 +1,4 @@
-/* stack_samples.c - what the readers of stacks as text do alike: samples of threads in a trace under construction */
+/* stack_samples.c - shared by the readers of stacks as text: samples of threads in a trace under construction */
 #include "format/stack_samples.h"
 
 #include <stdio.h>
@@ -118,7 +118,7 @@ static hd_ident number(hd_stack_samples *s, int64_t value)
     return (hd_ident){HD_IDENT_NUMBER, hd_builder_intern_text(s->builder, text)};
 }
 
-/* Room for what is known of a track. */
+/* Makes room for the data of a track. */
 static bool note_track(hd_stack_samples *s, uint32_t track)
 {
     while (s->track_count <= track) {
@@ -160,7 +160,7 @@ uint32_t hd_stack_samples_thread(hd_stack_samples *s, uint64_t hash, bool *out_c
     if (thread->has_tid)
         tid = number(s, thread->tid);
     else if (comm != HD_STRING_NONE)
-        tid = (hd_ident){HD_IDENT_STRING, comm}; /* nothing else tells threads apart */
+        tid = (hd_ident){HD_IDENT_STRING, comm}; /* the only identity of the thread */
     else if (!thread->has_pid)
         return HD_NONE;
     uint32_t track = hd_builder_track(s->builder, pid, tid, false);
@@ -210,7 +210,7 @@ static void add_arg(hd_stack_samples *s, sample_args *out, unsigned which, hd_ar
     out->has_args |= which != KEY_STACK;
 }
 
-/* What a sample has: further arguments first, then those of all formats. */
+/* Collects the arguments of a sample: further ones first, then those of all formats. */
 static void collect_args(hd_stack_samples *s, sample_args *out, const hd_stack_sample *sample)
 {
     out->count = sample->more_count;

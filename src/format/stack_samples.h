@@ -1,4 +1,4 @@
-/* stack_samples.h - what the readers of stacks as text do alike: samples of threads in a trace under construction
+/* stack_samples.h - shared by the readers of stacks as text: samples of threads in a trace under construction
  *
  *     hd_stack_samples_open(&s, builder, …);
  *     name = hd_stack_samples_frame(&s, text, size); …        hd_stack_samples_add(&s, &sample);
@@ -13,11 +13,11 @@
 #include "format/rows_out.h"
 #include "format/stack_text.h"
 
-/* What a reader counts, told to the ledger at the end. */
+/* A count of a reader, reported to the ledger at the end. */
 typedef struct hd_stack_code {
     const char *code; /* static */
     hd_ledger_level level;
-    const char *what; /* said before the first one's line, NULL: the code says it all */
+    const char *what; /* prefix of the first one's line, NULL: the code says it all */
 } hd_stack_code;
 
 enum { HD_STACK_CODES = 24, HD_STACK_MORE = 64, HD_STACK_PARTS = 5 };
@@ -70,7 +70,7 @@ typedef struct hd_stack_samples {
     uint8_t *kinds; /* hd_frame_kind + 1 by name, 0: not looked at */
     size_t kind_capacity;
     hd_bytes text;         /* a repaired one */
-    uint32_t comm_repairs; /* of the thread last asked for */
+    uint32_t comm_repairs; /* of the last thread */
     uint64_t samples;
     uint64_t lines; /* read, for the progress */
 } hd_stack_samples;
@@ -78,7 +78,7 @@ typedef struct hd_stack_samples {
 /* codes: a table of at most HD_STACK_CODES. */
 hd_status hd_stack_samples_open(hd_stack_samples *s, hd_builder *builder, hd_input *input, const char *stage,
                                 const hd_stack_code *codes, const hd_read_options *options, hd_error *err);
-/* What is still held goes to the builder. */
+/* Passes held samples to the builder. */
 hd_status hd_stack_samples_finish(hd_stack_samples *s);
 void hd_stack_samples_close(hd_stack_samples *s);
 
@@ -86,14 +86,14 @@ void hd_stack_samples_close(hd_stack_samples *s);
  * no lines. */
 hd_status hd_stack_samples_count(hd_stack_samples *s, size_t code, uint64_t count, const hd_line *line);
 
-/* The text as UTF-8, borrowed until the next call; *out_repaired is how often it was none. */
+/* The text as UTF-8, borrowed until the next call; *out_repaired is the number of repairs. */
 hd_string hd_stack_samples_utf8(hd_stack_samples *s, size_t *out_repaired, hd_string text);
 
 /* The name of a frame, and its kind by that name (*out_kind, may be NULL). text: UTF-8. HD_NONE: no memory. */
 uint32_t hd_stack_samples_frame(hd_stack_samples *s, hd_frame_kind *out_kind, const char *text, size_t size);
 
 /* The track of a thread; `key` is the text it was made from, which finds it again. HD_NONE: no thread, or no memory,
- * which the builder remembers. *out_changed: its comm is not what it was. */
+ * which the builder remembers. *out_changed: its comm has changed. */
 uint32_t hd_stack_samples_known(hd_stack_samples *s, uint64_t *out_hash, bool *out_changed, hd_string key);
 uint32_t hd_stack_samples_thread(hd_stack_samples *s, uint64_t hash, bool *out_changed, hd_string key,
                                  const hd_stack_thread *thread);

@@ -1,4 +1,4 @@
-/* stack_text.c - what the readers of stacks as text share: what frames are, and text that is not as it should be */
+/* stack_text.c - shared by the readers of stacks as text: kinds of frames, and repair of text */
 #include "format/stack_text.h"
 #include "base/text/ends.h"
 
@@ -62,7 +62,7 @@ void hd_text_put_plain(hd_bytes *out, const char *data, size_t size)
     }
 }
 
-/* The size of the character at p; 0: it is none, and *out_bad bytes are one maximal part of one. */
+/* The size of the character at p; 0: invalid, and *out_bad bytes are one maximal part of one. */
 static size_t utf8_size(size_t *out_bad, const unsigned char *p, size_t size)
 {
     unsigned char lead = *p;

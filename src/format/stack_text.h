@@ -1,4 +1,4 @@
-/* stack_text.h - what the readers of stacks as text share: what frames are, and text that is not as it should be */
+/* stack_text.h - shared by the readers of stacks as text: kinds of frames, and repair of text */
 #ifndef HD_FORMAT_STACK_TEXT_H
 #define HD_FORMAT_STACK_TEXT_H
 
@@ -6,7 +6,7 @@
 #include "heddle/report.h"
 #include "heddle/stacks.h"
 
-/* What the readers of lines say of those that are not as the others. */
+/* The check code for invalid lines, shared by the readers of lines. */
 extern const hd_check_code hd_text_lines_code;
 
 static inline bool hd_is_blank(char c)
@@ -28,17 +28,17 @@ void hd_text_put_plain(hd_bytes *out, const char *data, size_t size);
 /* Append the text as UTF-8, with U+FFFD for each maximal part that is none; returns how many. */
 size_t hd_text_put_utf8(hd_bytes *out, const char *data, size_t size);
 
-/* What a frame is, by its name alone: NATIVE if nothing speaks for anything else. */
+/* The kind of a frame, by its name alone: NATIVE by default. */
 hd_frame_kind hd_frame_kind_by_name(const char *data, size_t size);
 
 /* Whether code of this file is the operating system's kernel: [kernel.kallsyms], vmlinux, a module. */
 bool hd_file_is_os(hd_string file);
-/* Append what a frame without a function is called: [libfoo.so] by its file, as stackcollapse-perf.pl has it, its
- * address, or [unknown]. */
+/* Appends the name of a frame without a function: [libfoo.so] by its file, as in stackcollapse-perf.pl, its address, or
+ * [unknown]. */
 void hd_text_put_unknown(hd_bytes *out, hd_string file, bool has_address, uint64_t address);
 
-/* Append what a frame is called: the function, and where it stands: "name (file:12:3)". file may be empty, line and
- * column 0. */
+/* Appends the name of a frame: the function, and its position: "name (file:12:3)". file may be empty, line and column
+ * 0. */
 void hd_text_put_frame(hd_bytes *out, hd_string function, hd_string file, int64_t line, int64_t column);
 
 #endif

@@ -1,4 +1,4 @@
-/* write.c - from a trace to a sink: the writer that is asked for, or whose extension its name has */
+/* write.c - from a trace to a sink: by the requested writer, or the one for the name's extension */
 #include "format/format.h"
 
 #include <stdio.h>

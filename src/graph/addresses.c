@@ -1,11 +1,11 @@
-/* addresses.c - reads of what others have written, by the places that they tell
+/* addresses.c - read-after-write edges, from the addresses and tensors in the trace
  *
- * Copies   read their bytes at the source when they start; copies and sets have written those at the destination when
- *          they end. Addresses are those of one process of one rank. What kernels read and write no profiler tells.
- * Chakra   a node reads its inputs when it starts, and has written its outputs when it ends: tensors, as pieces of a
- *          storage of its rank. Those of a GPU are none of a thread's where the trace has the GPU's work.
+ * Copies   read their source when they start; copies and memsets have written their destination when they end.
+ *          Addresses belong to one process of one rank. No profiler records what kernels read and write.
+ * Chakra   a node reads its inputs when it starts, and has written its outputs when it ends: tensors, as ranges of a
+ *          storage of its rank. If the trace has the GPU's activities, tensors of the GPU are ignored for thread nodes.
  *
- * In the order of time, a segment tree over all ends of such pieces holds who wrote each byte last.
+ * Accesses are processed in order of time; a segment tree over all range boundaries has the last writer of each byte.
  */
 #include <stdlib.h>
 
@@ -28,7 +28,7 @@ static const char *const names[][NAMES] = {
 /* clang-format on */
 typedef enum part { PART_SOURCE, PART_DESTINATION, PART_BYTES, PARTS } part;
 
-/* Where a piece begins or ends. */
+/* The begin or end of a range. */
 typedef struct place {
     uint64_t address;
     uint32_t space, of; /* of: twice the access, and 1 for the end */
@@ -37,7 +37,7 @@ typedef struct place {
 typedef struct access {
     int64_t time;
     uint32_t node, first, end; /* of leaves */
-    uint8_t turn;              /* of equal times: what has ended, what has no length, what begins */
+    uint8_t turn;              /* order at equal times: ends, ranges of length 0, begins */
     bool is_write;
 } access;
 
@@ -48,13 +48,13 @@ typedef struct accesses {
     size_t count, capacity, place_capacity;
     place *places;  /* two of an access */
     hd_map spaces;  /* by rank and process, or by that of the rank and storage */
-    uint32_t *tree; /* from 1 on, the leaves behind the rest: who wrote all of it; HD_NONE: nobody */
+    uint32_t *tree; /* leaves behind the inner nodes, from 1 on: the last writer of the whole range; HD_NONE: none */
     size_t leaves;
 } accesses;
 
 enum { MIXED = HD_NONE - 1 };
 
-/* The number of what a pair names; HD_NONE: no memory. */
+/* The number for a pair; HD_NONE: no memory. */
 static uint32_t space_of(accesses *a, uint64_t x, uint64_t y)
 {
     uint32_t space;
@@ -63,7 +63,7 @@ static uint32_t space_of(accesses *a, uint64_t x, uint64_t y)
     return hd_map_set(&a->spaces, x, y, space) ? space : HD_NONE;
 }
 
-/* ---- what copies tell ---- */
+/* ---- edges from copies ---- */
 
 /* false: there are no copies. */
 static bool find_keys(accesses *a)
@@ -87,7 +87,7 @@ static bool number_of(uint64_t *out, const accesses *a, const hd_event *event, p
     return false;
 }
 
-/* Of the call: the row of a device is no process. HD_NONE: not known. */
+/* The process of the API call, since the track of a device has none. HD_NONE: unknown. */
 static uint32_t process_of(const graph_maker *m, const hd_work *work)
 {
     if (work->launch == HD_NONE) return HD_NONE;
@@ -127,10 +127,10 @@ static bool add_work(accesses *a, uint32_t index)
            add_access(a, write, space, address, bytes);
 }
 
-/* ---- what Chakra's nodes tell ---- */
+/* ---- edges from Chakra's nodes ---- */
 
 typedef struct tensor {
-    uint64_t numbers[5]; /* id, storage, offset, elements, bytes of one */
+    uint64_t numbers[5]; /* id, storage, offset, elements, bytes per element */
     bool is_on_cpu;
 } tensor;
 
@@ -140,7 +140,7 @@ static size_t skip_space(hd_string text, size_t at)
     return at;
 }
 
-/* Behind the quote of a string; its end is behind the other. */
+/* The position after the closing quote of the string at `at`. */
 static size_t end_of_string(hd_string text, size_t at)
 {
     while (at < text.size && text.data[at] != '"') at += text.data[at] == '\\' ? 2 : 1;
@@ -167,7 +167,7 @@ static bool parse_tensor(tensor *out, hd_string text, size_t at)
     return at < text.size && text.data[at] == '"';
 }
 
-/* The piece of its storage, as if its elements stood side by side. false: it has none. */
+/* The byte range in its storage, as if its elements were contiguous. false: not a tensor. */
 static bool find_piece(uint64_t *offset, uint64_t *bytes, const tensor *t)
 {
     uint64_t end;
@@ -222,7 +222,7 @@ static bool add_slices(accesses *a)
 
 /* ---- in order ---- */
 
-/* The pieces between all ends, in order, are leaves. */
+/* The ranges between adjacent boundaries, in order, are the leaves. */
 static bool number_leaves(accesses *a)
 {
     place *spare = hd_large_new(2 * a->count + 1, sizeof *spare, a->m->large);

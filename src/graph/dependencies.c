@@ -1,7 +1,7 @@
-/* dependencies.c - edges of what a trace itself says: the dependencies of Chakra's nodes
+/* dependencies.c - edges that the trace contains: the dependencies of Chakra's nodes
  *
- * They stand in the arguments of slices, by the number of the node (`id`), which is one of its rank. Those of control
- * are left to the nesting of slices and to launches.
+ * They are in the arguments of slices, by node number (`id`), which is unique within a rank. Control dependencies are
+ * covered by the nesting of slices and by launches.
  */
 #include <stdlib.h>
 
@@ -46,7 +46,7 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == ',' || c == '[' || c == ']';
 }
 
-/* The next element of a list as JSON has it, from *at on. false: there is none; *is_bad: it is no number. */
+/* The next element of a JSON list, from *at on. false: no more; *is_bad: it is not a number. */
 static bool next_number(uint64_t *out, bool *is_bad, hd_string text, size_t *at)
 {
     size_t first;
@@ -95,7 +95,7 @@ static bool number_slices(teller *t)
     return spare != NULL;
 }
 
-/* HD_NONE: no slice has it, or several have. */
+/* The slice with this id; HD_NONE: no slice has it, or several. */
 static uint32_t find_row(const teller *t, int64_t rank, uint64_t id)
 {
     const numbered wanted = {id, rank, 0};
@@ -114,7 +114,7 @@ static bool is_launch(const graph_maker *m, uint32_t from, uint32_t to)
     return launch != HD_NONE && m->launches->launches[launch].row == from;
 }
 
-/* What launches has its edge. */
+/* A launching node already has its edge. */
 static bool add_one(teller *t, int64_t rank, uint32_t to, uint64_t id)
 {
     uint32_t from = find_row(t, rank, id);

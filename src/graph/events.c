@@ -1,21 +1,22 @@
 /* events.c - queues that wait for events
  *
- * A wait is for all that its event was recorded behind: the last work of that queue, and what the queue itself waited
- * for since then. So each wait has a set of works, at most one a queue, and the next work of its queue waits for them.
- * Waits are gone through in the order of time; the sets that an event needs are older than it, and found by search.
+ * A wait is for everything before the record of its event: the last activity of that queue, and what the queue itself
+ * waited for since then. So each wait has a set of activities, at most one per queue, and the next activity of its
+ * queue waits for them. Waits are processed in order of time; the sets that an event depends on are older and are found
+ * by search.
  */
 #include "base/memory/large.h"
 #include "base/sorted.h"
 #include "graph/maker.h"
 #include "model/identity/process.h"
 
-/* At most one work of a queue. */
+/* At most one activity per queue. */
 typedef struct work_set {
     uint32_t works[GRAPH_PENDING];
     uint32_t count;
 } work_set;
 
-/* The later work of a queue stands for the earlier ones. */
+/* A later activity of a queue replaces an earlier one. */
 static void put_work(const graph_maker *m, work_set *set, uint32_t work)
 {
     const hd_graph_lane *lane = hd_graph_lane_of(m->g, work);
@@ -27,7 +28,7 @@ static void put_work(const graph_maker *m, work_set *set, uint32_t work)
     if (set->count < GRAPH_PENDING) set->works[set->count++] = work;
 }
 
-/* The queue has got no work between the wait and a later time. */
+/* Whether the queue got no activity between the wait and a later time. */
 static bool is_pending(const graph_maker *m, const graph_queue_wait *wait, int64_t time)
 {
     uint32_t work = graph_last_launched(m, &m->g->lanes[wait->lane], time);
@@ -74,8 +75,8 @@ static bool keep_set(graph_maker *m, graph_queue_wait *wait, const work_set *set
     return true;
 }
 
-/* A queue that waits, but nobody tells for which, does so for that other one of its rank whose work, launched before,
- * ended last before it goes on: then none that it may have waited for is later. HD_NONE: there is none. */
+/* For a queue that waits without a known event, takes the other queue of its rank whose last activity, launched before,
+ * ended last before the queue continues: no later candidate exists then. HD_NONE: none. */
 static uint32_t guess_queue(const graph_maker *m, const graph_queue_wait *wait, uint32_t to)
 {
     const hd_graph *g = m->g;
@@ -95,7 +96,7 @@ static uint32_t guess_queue(const graph_maker *m, const graph_queue_wait *wait, 
     return found;
 }
 
-/* The next work that is launched on the queue waits for what was there when the event was recorded. */
+/* The next activity launched on the queue waits for everything before the record of the event. */
 static bool link_wait(graph_maker *m, graph_queue_wait *wait)
 {
     work_set set = {.count = 0};

@@ -1,4 +1,4 @@
-/* graph.c - a graph is made: nodes, what waits for what, and the edges put in the order of nodes */
+/* graph.c - builds a graph: nodes, edges, and edges sorted by node */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -51,7 +51,7 @@ bool graph_add_edge(graph_maker *m, uint32_t to, uint32_t from, hd_edge_kind kin
     return true;
 }
 
-/* A launch comes from the stretch of its call in which the work began, or the last of the call. */
+/* The source of a launch edge is the part of the call in which the activity began, or the last part. */
 static bool add_launches(graph_maker *m)
 {
     hd_graph *g = m->g;
@@ -119,14 +119,14 @@ uint32_t graph_work_of(const graph_maker *m, uint64_t slice)
     return low < m->launches->work_count && m->launches->works[low].row == slice ? (uint32_t)low : HD_NONE;
 }
 
-/* The node of a slice of work; HD_NONE. */
+/* The node of an activity's slice; HD_NONE. */
 static uint32_t node_of_work(const graph_maker *m, uint64_t slice)
 {
     uint32_t work = graph_work_of(m, slice);
     return work == HD_NONE ? HD_NONE : m->nodes_of[work];
 }
 
-/* From `time` on there has to be some of it, before the next of its queue. */
+/* Whether the node can begin at `time`: some of it must remain, and the next of its queue must not have begun. */
 static bool can_begin(const hd_graph *g, uint32_t node, int64_t time)
 {
     const hd_graph_lane *lane = hd_graph_lane_of(g, node);
@@ -134,7 +134,7 @@ static bool can_begin(const hd_graph *g, uint32_t node, int64_t time)
     return g->ends[node] > time && (is_last || g->starts[node + 1] > time);
 }
 
-/* Those of one collective begin 1 ns after the last has come, so that the order of nodes holds. */
+/* The nodes of one collective begin 1 ns after its last rank has arrived, so that the order of nodes is valid. */
 static bool add_collective(graph_maker *m, const graph_member *members, size_t count)
 {
     hd_graph *g = m->g;
@@ -176,7 +176,8 @@ static void put_edge(hd_graph *g, size_t *next, uint32_t to, uint32_t from, hd_e
     g->edge_kinds[at] = (uint8_t)kind;
 }
 
-/* By node: first what stands before it, then the others as they were found. first_edges[n] is first where n's go on. */
+/* Sorts edges by node: first the predecessor on its lane, then the others in order of discovery. first_edges[n] is the
+ * first edge of n. */
 static bool order_edges(graph_maker *m)
 {
     hd_graph *g = m->g;
@@ -185,7 +186,7 @@ static bool order_edges(graph_maker *m)
     g->froms = hd_large_new(count + 1, sizeof *g->froms, m->large);
     g->edge_kinds = hd_large_new(count + 1, sizeof *g->edge_kinds, m->large);
     if (!g->first_edges || !g->froms || !g->edge_kinds) return false;
-    size_t *next = g->first_edges + 1; /* filling moves the starts to where they belong */
+    size_t *next = g->first_edges + 1; /* filling advances the starts to their final values */
     for (uint32_t l = 0; l < g->lane_count; l++) {
         for (uint32_t i = 1; i < g->lanes[l].node_count; i++) next[g->lanes[l].first_node + i] = 1;
     }

@@ -1,10 +1,10 @@
-/* members.h - a graph with its collectives, which report/job/ranks_graph.c finds for hd_graph_new */
+/* members.h - building a graph with its collectives, which report/job/ranks_graph.c finds for hd_graph_new */
 #ifndef HD_GRAPH_MEMBERS_H
 #define HD_GRAPH_MEMBERS_H
 
 #include "heddle/graph.h"
 
-/* A kernel of a collective, by its row of the slice table. Those of one number wait for the last of them. */
+/* A collective's kernel, by its row of the slice table. Kernels with equal numbers wait for the last of them. */
 typedef struct graph_member {
     uint64_t slice;
     uint32_t collective;

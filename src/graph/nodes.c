@@ -1,4 +1,4 @@
-/* nodes.c - the nodes of a graph: threads cut where slices begin and end, and the work of queues */
+/* nodes.c - the nodes of a graph: threads cut at the begins and ends of slices, and the activities of queues */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -15,8 +15,8 @@ typedef struct host_slice {
     uint32_t row, name;
 } host_slice;
 
-/* What a thread runs. What watches others - Python alone, calls that ask whether an event has come, or those of the
- * system - neither starts work nor waits for it. */
+/* What a thread runs. Observers - Python frames alone, calls that query events, system calls - neither start activities
+ * nor wait for them. */
 typedef enum program { PROGRAM_NONE, PROGRAM_PYTHON, PROGRAM_CALLS, PROGRAM_WORK } program;
 
 static program program_of(const graph_maker *m, hd_role role, uint32_t name)
@@ -30,7 +30,7 @@ static program program_of(const graph_maker *m, hd_role role, uint32_t name)
 typedef struct gatherer {
     graph_maker *m;
     hd_roles roles;
-    uint32_t *counts; /* by track: host slices of the lane; then where the next one goes */
+    uint32_t *counts; /* by track: host slices of the lane; then the index of the next one */
     uint8_t *runs;    /* by track: program */
     uint8_t most;     /* of them */
     host_slice *slices;
@@ -39,7 +39,7 @@ typedef struct gatherer {
 
 /* ---- slices of threads ---- */
 
-/* The lane's track; HD_NONE: it is no slice of a thread, or has no time. */
+/* The lane's track; HD_NONE: not a slice of a thread, or without a time. */
 static uint32_t host_lane(gatherer *g, hd_role *role, const hd_block *block, uint32_t row)
 {
     const hd_column *c = block->columns;
@@ -153,7 +153,7 @@ static void add_stretch(const graph_maker *m, const host_slice *s, int64_t start
                    s->row, start, end);
 }
 
-/* Keeps what waits or is about events; of calls that wait within one another the outermost. */
+/* Keeps calls that wait or use events; of nested waiting calls only the outermost. */
 static bool keep_call(graph_maker *m, const host_slice *s, uint32_t lane, int64_t *reach)
 {
     unsigned what = m->calls_of[s->name];
@@ -173,7 +173,7 @@ static bool keep_call(graph_maker *m, const host_slice *s, uint32_t lane, int64_
     return true;
 }
 
-/* Slices whose end the time has passed are closed: their rests are nodes. */
+/* Closes slices that ended before this time: their remaining parts are nodes. */
 static size_t close_slices(const graph_maker *m, const host_slice *list, const uint32_t *open, size_t count,
                            int64_t *time, int64_t until, int64_t loads_until)
 {

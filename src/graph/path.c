@@ -6,11 +6,11 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/sorted.h"
+#include "base/text/ends.h"
 #include "heddle/graph.h"
 #include "trace/event.h"
 #include "trace/lazy.h"
 #include "trace/spill.h"
-#include "trace/text.h"
 
 static inline int64_t ready_at(const hd_graph *g, uint32_t from, uint32_t to)
 {
@@ -31,7 +31,8 @@ static bool is_preferred(const hd_graph *g, uint32_t b, uint32_t a)
     bool is_work_a = g->kinds[a] == HD_NODE_WORK, is_work_b = g->kinds[b] == HD_NODE_WORK;
     if (is_work_a != is_work_b) return is_work_b;
     if (g->starts[a] != g->starts[b]) return g->starts[b] > g->starts[a];
-    int order = hd_string_compare(name_of(g, a), name_of(g, b));
+    hd_string name_a = name_of(g, a), name_b = name_of(g, b);
+    int order = hd_text_compare(name_a.data, name_a.size, name_b.data, name_b.size);
     return order ? order < 0 : b > a;
 }
 
@@ -56,7 +57,7 @@ size_t hd_graph_bound(int64_t *out_ready, const hd_graph *graph, uint32_t node)
 typedef struct walker {
     hd_graph_piece *pieces;
     size_t count, capacity;
-    int64_t from, time; /* goes back from the end to `from` */
+    int64_t from, time; /* moves back from the end to `from` */
     uint64_t large;
 } walker;
 
@@ -143,7 +144,7 @@ hd_path_class hd_graph_piece_class(const hd_graph *graph, const hd_graph_piece *
 
 /* ---- slack ---- */
 
-/* Nodes so that each stands behind all that it waits for. */
+/* A topological order: each node after everything that it waits for. */
 static uint32_t *order_nodes(const hd_graph *g)
 {
     uint64_t large = hd_trace_large_bytes(g->trace);
@@ -159,7 +160,7 @@ static uint32_t *order_nodes(const hd_graph *g)
     return NULL;
 }
 
-/* Nothing that n waits for may be ready later than n's latest start less its delay. */
+/* Nothing that n waits for may be ready later than n's latest start minus its delay. */
 static void hold_back(int64_t *slack, const hd_graph *g, uint32_t n)
 {
     int64_t ready;

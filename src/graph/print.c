@@ -1,4 +1,4 @@
-/* print.c - a graph, or what stands around an event, as text, JSON or for Graphviz */
+/* print.c - prints a graph, or the part around an event, as text, JSON or Graphviz */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,8 +19,8 @@ typedef struct printer {
     hd_sink sink;
     hd_status status;
     hd_json_out text;
-    uint8_t *near; /* by node: edges away from what is looked at, and 1; 0: not printed */
-    uint32_t *box; /* by node: the first of the nodes that are one box */
+    uint8_t *near; /* by node: distance in edges from the selected nodes, plus 1; 0: not printed */
+    uint32_t *box; /* by node: the first node of its box */
 } printer;
 
 /* ---- what is printed ---- */
@@ -102,7 +102,7 @@ static hd_string lane_name(char *room, size_t size, const hd_graph *g, const hd_
     return (hd_string){room, (size_t)length};
 }
 
-/* Text for people, in the order of what `say` wrote. */
+/* Writes untrusted text safely, in sequence with `say`. */
 static void say_safe(printer *p, hd_string text)
 {
     flush(p, 0);
@@ -177,7 +177,7 @@ static void print_json(printer *p)
 {
     const hd_graph *g = p->g;
     const char *before = "";
-    say(p, "{\"nodes\": [");
+    say(p, "{\"schema\": \"heddle.graph/1\",\n \"nodes\": [");
     for (uint32_t l = 0; l < g->lane_count; l++) {
         uint32_t first = g->lanes[l].first_node;
         for (uint32_t n = first; n < first + g->lanes[l].node_count && p->status == HD_OK; n++) {
@@ -209,7 +209,7 @@ static void print_json(printer *p)
 
 /* ---- for Graphviz ---- */
 
-/* A box ends where something of another lane waits for it, and before a node that waits for another lane. */
+/* A box ends where a node of another lane waits for it, and before a node that waits for another lane. */
 static bool make_boxes(printer *p)
 {
     const hd_graph *g = p->g;
@@ -231,7 +231,7 @@ static bool make_boxes(printer *p)
     return ends && p->box;
 }
 
-/* The name is that of the longest node in it. Returns the node behind it. */
+/* It is named after its longest node. Returns the node after it. */
 static uint32_t put_box(printer *p, uint32_t first, uint32_t end)
 {
     static const char *const colors[] = {"white", "lightblue", "khaki", "palegreen"};

@@ -1,17 +1,19 @@
-/* threads.c - threads of one process that wait for one another
+/* threads.c - waits between threads of a process
  *
- * A thread in backward() does nothing while the autograd engine's thread runs, and that began when it was called. Such
- * a stretch is cut in two, before the other thread begins and after it is done, with edges between the threads; a gap
- * of the other thread in which it waited for its turn goes.
+ * A thread in backward() does nothing while the autograd engine's thread runs, which began when it was called. Such a
+ * part of the thread is cut in two, before the other thread begins and after it ends, with edges between the threads;
+ * the gap in which the other thread waited for its turn is removed.
  *
- * A stretch is 10 us or longer, and neither of an API call nor of a call that waits for a GPU. It waits for another
- * thread that has slices in it
- * - if one of those is a backward op whose forward op ran on the thread of the stretch (model/flows/forward.h);
- * - if the name of its slice says so (model/roles/thread_waits.h) and the other thread has nothing open when it ends;
- * - if the other thread has nothing open when the stretch begins and ends, works in at least half of it, and so does
- *   nine tenths of all that it does within such stretches of this thread.
- * Else, if it has nothing open at both ends, or the name says so, it may wait: it is a suspect. Processes with so many
- * threads that comparing each two would take longer than the graph are left as they are, and counted.
+ * A part is 10 us or longer, and neither in an API call nor in a call that waits for a GPU. It waits for another thread
+ * with slices in it
+ * - if one of those is a backward op whose forward op ran on the thread of the part (model/flows/forward.h);
+ * - if the name of its slice means waiting (model/roles/thread_waits.h) and the other thread has no open slice at its
+ * end;
+ * - if the other thread has no open slice at its begin and end, is busy in at least half of it, and has nine tenths of
+ * its
+ *   busy time within such parts of this thread.
+ * Otherwise, if the other thread has no open slice at both ends, or the name means waiting, the part is a suspect.
+ * Processes with so many threads that comparing all pairs would take longer than the graph are skipped and counted.
  */
 #include <stdlib.h>
 
@@ -25,26 +27,26 @@
 #include "trace/lazy.h"
 
 enum { WAIT_LEAST_NS = 10000 };
-/* Each thread is compared with the gaps of each other one of its process: as many comparisons as 64 threads of any
- * length make, and some for short ones. */
+/* Each thread is compared with the gaps of every other thread of its process: the limit is that of 64 threads of any
+ * length, and some more for short ones. */
 enum { COMPARED_PER_NODE = 64, COMPARED_MORE = 1 << 20 };
 
 typedef enum evidence { EVIDENCE_NONE, EVIDENCE_SUSPECT, EVIDENCE_CONTAINED, EVIDENCE_SURE } evidence;
 enum { NAME_NEW, NAME_RUNS, NAME_WAITS };
 
-/* What another thread does while a stretch lasts. */
+/* The activity of another thread during a part. */
 typedef struct period {
     int64_t start, end; /* end: of the last that is done within the stretch */
-    bool begins, ends;  /* nothing of it is open when the stretch begins, ends */
+    bool begins, ends;  /* it has no open slice when the part begins, ends */
 } period;
 
 typedef struct thread_wait {
-    uint32_t node, lane; /* of the stretch; of the other thread */
+    uint32_t node, lane; /* of the part; of the other thread */
     evidence evidence;
     period other;
 } thread_wait;
 
-/* Nodes that take the place of a node, or are put before it. */
+/* Nodes that replace a node, or are inserted before it. */
 typedef struct edit {
     uint32_t node;
     bool replaces;
@@ -60,7 +62,7 @@ typedef struct finder {
     graph_maker *m;
     uint32_t *processes; /* by lane */
     uint32_t *siblings;  /* lanes by process */
-    uint32_t *contained; /* by lane: nodes in stretches of the thread at hand that contain them, and how often */
+    uint32_t *contained; /* by lane: nodes in parts of the current thread that contain them, and how often */
     uint32_t *contained_times;
     uint32_t *gaps;     /* nodes */
     size_t *first_gaps; /* by lane, one more at the end */
@@ -91,7 +93,7 @@ static uint32_t advance(uint32_t *cursor, const hd_graph *g, const hd_graph_lane
     return *cursor == lane->first_node ? HD_NONE : *cursor - 1;
 }
 
-/* false: nothing that is done in [from, until). */
+/* false: the other thread does nothing in [from, until). */
 static bool find_period(period *out, const hd_graph *g, const hd_graph_lane *lane, int64_t from, int64_t until)
 {
     uint32_t first = hd_graph_node_at(g, lane, from), last = hd_graph_node_at(g, lane, until - 1);
@@ -132,7 +134,7 @@ static bool waits_by_name(finder *f, uint32_t name)
     return *known == NAME_WAITS;
 }
 
-/* But for backward ops, which are looked for where nothing else makes it sure. */
+/* Does not look for backward ops, which are checked only if nothing else decides. */
 static evidence evidence_of(finder *f, uint32_t row, const period *p, int64_t length)
 {
     const hd_trace *trace = f->m->trace;
@@ -165,14 +167,14 @@ static bool add_wait(finder *f, uint32_t node, uint32_t lane)
     return true;
 }
 
-/* Between the times at which it is contained it has gaps. */
+/* Whether the lane has gaps between the periods that contain it. */
 static bool works_only_within(const finder *f, uint32_t lane)
 {
     uint64_t nodes = f->m->g->lanes[lane].node_count, gaps = (uint64_t)f->contained_times[lane] + 1;
     return 10 * (uint64_t)f->contained[lane] >= 9 * (nodes > gaps ? nodes - gaps : 0);
 }
 
-/* Decides on the waits of a thread from `first` on, and forgets those that are none. */
+/* Decides on the waits of a thread from `first` on, and removes those that are none. */
 static hd_status decide(finder *f, const hd_graph_lane *thread, size_t first, hd_error *err)
 {
     const hd_graph *g = f->m->g;
@@ -192,7 +194,7 @@ static hd_status decide(finder *f, const hd_graph_lane *thread, size_t first, hd
     return HD_OK;
 }
 
-/* The stretches of a thread in which what another one does comes to an end: where it has a gap, or is over. */
+/* The parts of a thread at whose end another thread stops: it has a gap, or ends. */
 static bool find_waits_for(finder *f, uint32_t lane, uint32_t other)
 {
     const hd_graph *g = f->m->g;
@@ -248,7 +250,7 @@ static void put_made(edit *e, int64_t start, int64_t end, uint8_t kind, uint32_t
     e->made[e->count++].slice = slice;
 }
 
-/* The stretch before the others begin, and after they are done: that stays, so that its slice has a node. */
+/* The part before the others begin and after they end: it remains, so that its slice has a node. */
 typedef struct cut {
     int64_t start, end;
 } cut;
@@ -265,7 +267,7 @@ static cut cut_of(const hd_graph *g, const thread_wait *waits, size_t count)
     return c;
 }
 
-/* The gap before the other thread's turn begins when the stretch is cut. */
+/* The gap before the other thread's turn begins at the cut. */
 static bool cut_turn(finder *f, const thread_wait *w, int64_t time)
 {
     const hd_graph *g = f->m->g;
@@ -318,7 +320,7 @@ static bool list_edits(finder *f)
         if (!cut_stretch(f, &f->waits[i], end - i)) return false;
     }
     if (!hd_large_sort(f->edits, f->edit_count, sizeof *f->edits, by_node, f->m->large)) return false;
-    for (size_t i = 0; i < f->edit_count; i++) { /* of two on one node the first that was found */
+    for (size_t i = 0; i < f->edit_count; i++) { /* of two edits of one node the first one found */
         if (kept == 0 || by_node(&f->edits[kept - 1], &f->edits[i]) != 0) f->edits[kept++] = f->edits[i];
     }
     f->edit_count = kept;
@@ -351,7 +353,7 @@ static void free_nodes(const node_lists *lists)
     hd_large_free(lists->kinds);
 }
 
-/* Of a lane, from `first` on in the old lists; returns the first edit that is not of it. */
+/* Copies a lane, from `first` on in the old lists; returns the first edit of another lane. */
 static size_t copy_lane(finder *f, const node_lists *from, hd_graph_lane *lane, size_t at)
 {
     hd_graph *g = f->m->g;
@@ -462,7 +464,7 @@ static bool link_all(finder *f, const known_cut *cuts)
 
 /* ---- the whole ---- */
 
-/* Lanes by process, those of which it is not known each alone. */
+/* Lists lanes by process; a lane of unknown process is alone. */
 static uint32_t list_siblings(finder *f)
 {
     const hd_graph *g = f->m->g;

@@ -1,12 +1,13 @@
-/* waits.c - calls that wait for work, and queues that wait for one another
+/* waits.c - API calls that wait for GPU activities, and queues that wait for each other
  *
- * Told     by slices beside the work ("Stream Sync", "Stream Wait Event") with the call's correlation: of which queue,
- *          and at which record of an event (PyTorch 2.11 writes -1 for both).
- * Else     a call waits for all queues of its process, or of its rank where that launches nothing, one of a stream or
- *          event for that whose work ended last in it; a queue for that other one whose work ended last before it went
- *          on, and the queue that waits is that on which the thread launches next (Kineto by default tells neither).
- * For what the last work of a queue that was launched before the call, or the record of the event, and what the queue
- *          waits for behind that (events.c). Launches of a queue are taken to come in the order of its work.
+ * Given    by slices next to the activities ("Stream Sync", "Stream Wait Event") with the call's correlation: the
+ *          queue, and the record of the event (PyTorch 2.11 writes -1 for both).
+ * Guessed  a call waits for all queues of its process, or of its rank if the process launches nothing; a call for one
+ *          stream or event waits for the queue whose activity ended last within the call. A queue waits for the other
+ *          queue whose activity ended last before it continued; the waiting queue is the one on which the thread
+ *          launches next (Kineto by default gives neither).
+ * Target   the last activity of a queue launched before the call, or before the record of the event, and what the queue
+ *          waits for after that (events.c). Launches of a queue are assumed to be in the order of its activities.
  */
 #include <stdlib.h>
 
@@ -34,7 +35,7 @@ uint32_t graph_last_launched(const graph_maker *m, const hd_graph_lane *queue, i
     return next == queue->first_node ? HD_NONE : next - 1;
 }
 
-/* HD_NO_NUMBER and what is below 0 fit all. */
+/* HD_NO_NUMBER and negative numbers match all. */
 static bool is_of(const graph_maker *m, const hd_graph_lane *lane, const graph_call *call, int64_t device,
                   int64_t stream)
 {
@@ -47,7 +48,7 @@ static bool is_of(const graph_maker *m, const hd_graph_lane *lane, const graph_c
 
 /* ---- calls that wait ---- */
 
-/* Moves the start of the stretch in which the wait ends, so that the call goes on then. Returns its node; HD_NONE: no
+/* Moves the start of the part in which the wait ends, so that the call continues then. Returns its node; HD_NONE: no
  * node of the call can follow. */
 static uint32_t end_wait(graph_maker *m, const graph_call *call, int64_t time)
 {
@@ -64,8 +65,8 @@ static uint32_t end_wait(graph_maker *m, const graph_call *call, int64_t time)
     return is_there ? node : HD_NONE;
 }
 
-/* Adds edges from work that has ended when the call returns; but what has no length and lies in the call has no place
- * in the order before the rest of it. only_last: of those only from that which ended last. */
+/* Adds edges from activities that ended when the call returns, except those of length 0 within the call, which cannot
+ * be ordered before the rest of it. only_last: only from the one that ended last. */
 static bool wait_for(graph_maker *m, const graph_call *call, uint32_t *works, size_t count, bool only_last)
 {
     hd_graph *g = m->g;
@@ -90,8 +91,8 @@ static bool wait_for(graph_maker *m, const graph_call *call, uint32_t *works, si
     return true;
 }
 
-/* What a call waits for that launches `node`, a copy or memset, and waits for it; HD_NONE: nothing. A copy of pageable
- * memory to the device may return before it is done, but not before what is before it on its queue is. */
+/* The activity that the call launching `node` waits for, where `node` is a copy or memset; HD_NONE: none. A copy of
+ * pageable memory to the device may return before it is done, but not before the activity before it on its queue is. */
 static uint32_t awaited_by(const graph_maker *m, const graph_call *call, const hd_work *work, uint32_t node)
 {
     const hd_graph *g = m->g;
@@ -101,7 +102,7 @@ static uint32_t awaited_by(const graph_maker *m, const graph_call *call, const h
     return g->ends[node - 1] > call->start && g->ends[node - 1] <= g->starts[node] ? node - 1 : HD_NONE;
 }
 
-/* Copies and memsets whose call waits for them. */
+/* Adds waits for copies and memsets whose API call waits for them. */
 static bool wait_for_copies(graph_maker *m)
 {
     for (size_t i = 0; i < m->launches->work_count; i++) {
@@ -121,7 +122,7 @@ static bool wait_for_copies(graph_maker *m)
     return true;
 }
 
-/* ---- what slices tell of waits ---- */
+/* ---- waits named by slices ---- */
 
 static bool number(int64_t *out, const graph_maker *m, const hd_event *event, const char *name)
 {
@@ -162,7 +163,7 @@ static bool link_told(graph_maker *m)
 }
 
 typedef struct told {
-    int64_t device, stream, waits_for, record; /* record: its id; below 0: not known */
+    int64_t device, stream, waits_for, record; /* record: its id; negative: unknown */
 } told;
 
 static told told_of(const graph_maker *m, const graph_call *call)

@@ -1,4 +1,4 @@
-/* write.c - a graph as a file, whole or not at all; Graphviz draws pictures, where it is installed */
+/* write.c - writes a graph as a file, whole or not at all; pictures are drawn by Graphviz, if installed */
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-/* answer.c - what a tool found, sent within a number of bytes: rows are kept as JSON, and a cursor leads to the rest */
+/* answer.c - the result of a tool, within a limit of bytes: rows are kept as JSON, and a cursor continues */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "mcp/impl.h"
 
-enum { ROW_BYTES = 2000, SHORT_CELL_BYTES = 80, FRAME_BYTES = 200 };
+enum { FRAME_BYTES = 200 };
 
 void mcp_answer_deinit(mcp_answer *answer)
 {
@@ -53,10 +53,10 @@ void mcp_put_cell(hd_json_out *json, const char *data, size_t size, size_t most)
     hd_json_put_text(json, "…\"");
 }
 
-/* A quarter more on either side, so that what is around it is seen. */
-void mcp_put_view(hd_json_out *json, int64_t start_ns, int64_t from_ns, int64_t duration_ns)
+/* A quarter more on either side, for context. */
+void mcp_put_view(hd_json_out *json, int64_t start_ns, int64_t from_ns, int64_t duration_ns, int64_t id)
 {
-    char text[64];
+    char text[96];
     int64_t until, from, margin = duration_ns / 4 + 500;
     if (duration_ns < 0 || __builtin_sub_overflow(from_ns, start_ns, &from) ||
         __builtin_add_overflow(from, duration_ns, &until) || __builtin_add_overflow(until, margin, &until) ||
@@ -65,6 +65,7 @@ void mcp_put_view(hd_json_out *json, int64_t start_ns, int64_t from_ns, int64_t 
         return;
     }
     int size = snprintf(text, sizeof text, "#r=%" PRId64 "~%" PRId64, from, until);
+    if (id >= 0) size += snprintf(text + size, sizeof text - (size_t)size, "&id=%" PRId64, id);
     hd_json_put_string(json, text, (size_t)size);
 }
 
@@ -142,15 +143,23 @@ static bool has_value(const hd_table *table, size_t column, size_t rows)
 /* Columns of a table that are sent. */
 typedef struct chosen {
     size_t *list, count;
-    size_t start, duration; /* SIZE_MAX: it has none */
+    size_t start, duration, id; /* SIZE_MAX: it has none */
 } chosen;
+
+/* SIZE_MAX: it has no such column of that type. */
+static size_t find_column(const hd_table *table, const char *name, hd_value_type type)
+{
+    size_t at = hd_table_find_column(table, name);
+    return at != SIZE_MAX && hd_table_get_column(table, at)->type == type ? at : SIZE_MAX;
+}
 
 static bool choose_columns(chosen *out, const hd_table *table, const char *columns, size_t rows)
 {
     size_t count = hd_table_column_count(table);
     *out = (chosen){.list = calloc(count + 1, sizeof *out->list),
-                    .start = hd_table_find_column(table, "start"),
-                    .duration = hd_table_find_column(table, "duration")};
+                    .start = find_column(table, "start", HD_VALUE_TIME),
+                    .duration = find_column(table, "duration", HD_VALUE_DURATION),
+                    .id = find_column(table, "id", HD_VALUE_INT)};
     for (size_t i = 0; out->list && i < count; i++) {
         bool is_wanted = !columns || is_listed(columns, hd_table_get_column(table, i)->name);
         if (is_wanted && has_value(table, i, rows)) out->list[out->count++] = i;
@@ -169,8 +178,10 @@ static void put_row(hd_json_out *json, const hd_table *table, size_t row, const 
     if (c->start == SIZE_MAX || c->duration == SIZE_MAX) return;
     if (c->count) hd_json_put(json, ",", 1);
     bool is_null = hd_table_is_null(table, row, c->start) || hd_table_is_null(table, row, c->duration);
+    bool has_id = c->id != SIZE_MAX && !hd_table_is_null(table, row, c->id);
     mcp_put_view(json, start_ns, is_null ? 0 : hd_table_get_int(table, row, c->start),
-                 is_null ? -1 : hd_table_get_int(table, row, c->duration));
+                 is_null ? -1 : hd_table_get_int(table, row, c->duration),
+                 has_id ? hd_table_get_int(table, row, c->id) : -1);
 }
 
 /* Long texts are cut; where many make a long row, more so. */
@@ -179,9 +190,9 @@ static hd_status add_row(mcp_table *out, const hd_table *table, size_t row, cons
 {
     size_t before = out->rows.size;
     put_row(&out->rows, table, row, c, start_ns, MCP_CELL_BYTES);
-    if (out->rows.size - before > ROW_BYTES) {
+    if (out->rows.size - before > MCP_ROW_BYTES) {
         out->rows.size = before;
-        put_row(&out->rows, table, row, c, start_ns, SHORT_CELL_BYTES);
+        put_row(&out->rows, table, row, c, start_ns, MCP_SHORT_BYTES);
     }
     return mcp_table_end_row(out, err);
 }

@@ -1,4 +1,4 @@
-/* args.c - arguments of tools: one table says what they are, for the JSON Schema and for the check */
+/* args.c - arguments of tools: one table for the JSON Schema and for the check */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -204,7 +204,7 @@ char *mcp_decode(mcp_call *call, const char *value)
     hd_json_string(&text, value + 1);
     char *out = hd_arena_alloc(&call->arena, text.size + 1);
     if (!out || !hd_json_decode(out, &size, &text)) return NULL;
-    out[size] = '\0'; /* what is behind a NUL in the text is not seen */
+    out[size] = '\0'; /* text after a NUL is ignored */
     return out;
 }
 

@@ -22,7 +22,9 @@
 enum {
     MCP_TABLES = HD_REPORT_TABLES + 2,
     MCP_ROWS = 10000,     /* of a table that are kept */
-    MCP_CELL_BYTES = 500, /* of a text; what is longer is cut, and ends with "…" */
+    MCP_CELL_BYTES = 500, /* of a text; longer ones are cut, and end with "…" */
+    MCP_ROW_BYTES = 2000, /* of a row; in longer ones texts are cut to MCP_SHORT_BYTES */
+    MCP_SHORT_BYTES = 80,
     MCP_ANSWER_LEAST = 1000,
     MCP_ANSWER_BYTES = 4000, /* unless the caller wants another number */
     MCP_ANSWER_MOST = 100000,
@@ -127,7 +129,7 @@ typedef struct mcp_tool {
     const mcp_arg *args; /* ends with {0} */
     bool of_trace;       /* has the argument `trace` */
     hd_status (*run)(mcp_call *call, hd_error *err);
-    const char *next; /* what to do after an error */
+    const char *next; /* the suggested next call after an error */
 } mcp_tool;
 
 struct mcp_call {
@@ -161,8 +163,8 @@ char *mcp_decode(mcp_call *call, const char *value);
 hd_status mcp_run_report(hd_report *out, mcp_call *call, const char *name, const char *const *options, hd_error *err);
 /* The tables of `wanted` ("idle:cause,total;gaps"; NULL: all) of a report, and its trust in the head. */
 hd_status mcp_add_report(mcp_call *call, const hd_report *report, const char *wanted, hd_error *err);
-/* "#r=FROM~UNTIL" of heddle view, a cell. */
-void mcp_put_view(hd_json_out *json, int64_t start_ns, int64_t from_ns, int64_t duration_ns);
+/* "#r=FROM~UNTIL&id=ID" of heddle view, a cell; id -1: none. */
+void mcp_put_view(hd_json_out *json, int64_t start_ns, int64_t from_ns, int64_t duration_ns, int64_t id);
 /* The trace's number and how a person opens it. */
 void mcp_put_trace(mcp_call *call);
 
@@ -175,6 +177,7 @@ hd_status mcp_tool_timeline(mcp_call *call, hd_error *err);
 hd_status mcp_tool_find(mcp_call *call, hd_error *err);
 hd_status mcp_tool_explain_idle(mcp_call *call, hd_error *err);
 hd_status mcp_tool_stack_of(mcp_call *call, hd_error *err);
+hd_status mcp_tool_compare(mcp_call *call, hd_error *err);
 
 /* ---- resources: resources.c ---- */
 

@@ -1,4 +1,4 @@
-/* resources.c - what there is to read: pages of the documentation that are built in, and the descriptors of reports */
+/* resources.c - the resources: built-in pages of the documentation, and the descriptors of reports */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -189,7 +189,7 @@ static void read_resource(hd_json_out *out, const request *r)
 
 /* ---- tools ---- */
 
-/* What an answer is of: the tool, the trace that is meant, and the arguments but for those of the page. */
+/* The key of an answer: the tool, the trace, and the arguments except those for paging. */
 static char *make_key(const mcp_call *call)
 {
     hd_json_out key = {0};

@@ -1,4 +1,4 @@
-/* tool_query.c - query, find, explain_idle, stack_of: what is asked by SQL */
+/* tool_query.c - query, find, explain_idle, stack_of: tools that run SQL */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@ enum { QUERY_ROWS = 200, QUERY_COLUMNS = 64, FIND_ROWS = 20, FIND_NAMES = 10, ID
 
 /* ---- rows ---- */
 
-static void put_value(hd_json_out *json, hd_query_value value)
+static void put_value(hd_json_out *json, hd_query_value value, size_t most)
 {
     char text[40];
     switch (value.type) {
@@ -21,7 +21,7 @@ static void put_value(hd_json_out *json, hd_query_value value)
         snprintf(text, sizeof text, "%.15g", value.real);
         hd_json_put_text(json, isfinite(value.real) ? text : "null");
         break;
-    case HD_QUERY_TEXT: mcp_put_cell(json, value.data, value.size, MCP_CELL_BYTES); break;
+    case HD_QUERY_TEXT: mcp_put_cell(json, value.data, value.size, most); break;
     case HD_QUERY_BLOB:
         snprintf(text, sizeof text, "\"%zu bytes\"", value.size);
         hd_json_put_text(json, text);
@@ -29,14 +29,14 @@ static void put_value(hd_json_out *json, hd_query_value value)
     }
 }
 
-/* The columns `start` and `duration` of a result, SIZE_MAX: it has none. */
+/* The columns `start`, `duration` and `id` of a result, SIZE_MAX: it has none. */
 typedef struct places {
-    size_t start, duration;
+    size_t start, duration, id;
 } places;
 
 static places put_columns(mcp_table *table, const hd_statement *statement)
 {
-    places at = {SIZE_MAX, SIZE_MAX};
+    places at = {SIZE_MAX, SIZE_MAX, SIZE_MAX};
     hd_json_put(&table->columns, "[", 1);
     for (size_t i = 0; i < hd_statement_column_count(statement); i++) {
         const char *name = hd_statement_column_name(statement, i);
@@ -44,23 +44,35 @@ static places put_columns(mcp_table *table, const hd_statement *statement)
         mcp_put_cell(&table->columns, name, strlen(name), 100);
         if (strcmp(name, "start") == 0) at.start = i;
         if (strcmp(name, "duration") == 0) at.duration = i;
+        if (strcmp(name, "id") == 0 && hd_statement_column_role(statement, i) == HD_QUERY_SLICE_ID) at.id = i;
     }
     if (at.start != SIZE_MAX && at.duration != SIZE_MAX) hd_json_put_text(&table->columns, ",\"view\"");
     hd_json_put(&table->columns, "]", 1);
     return at;
 }
 
-static hd_status add_row(mcp_table *table, const hd_statement *statement, places at, int64_t start_ns, hd_error *err)
+static void put_row(hd_json_out *json, const hd_statement *statement, places at, int64_t start_ns, size_t most)
 {
     for (size_t i = 0; i < hd_statement_column_count(statement); i++) {
-        hd_json_put(&table->rows, i ? "," : "[", 1);
-        put_value(&table->rows, hd_statement_at(statement, i));
+        hd_json_put(json, i ? "," : "[", 1);
+        put_value(json, hd_statement_at(statement, i), most);
     }
-    if (at.start != SIZE_MAX && at.duration != SIZE_MAX) {
-        hd_query_value start = hd_statement_at(statement, at.start), duration = hd_statement_at(statement, at.duration);
-        bool are_there = start.type == HD_QUERY_INT && duration.type == HD_QUERY_INT;
-        hd_json_put(&table->rows, ",", 1);
-        mcp_put_view(&table->rows, start_ns, start.integer, are_there ? duration.integer : -1);
+    if (at.start == SIZE_MAX || at.duration == SIZE_MAX) return;
+    hd_query_value start = hd_statement_at(statement, at.start), duration = hd_statement_at(statement, at.duration);
+    hd_query_value id = at.id == SIZE_MAX ? (hd_query_value){0} : hd_statement_at(statement, at.id);
+    bool are_there = start.type == HD_QUERY_INT && duration.type == HD_QUERY_INT;
+    hd_json_put(json, ",", 1);
+    mcp_put_view(json, start_ns, start.integer, are_there ? duration.integer : -1,
+                 id.type == HD_QUERY_INT ? id.integer : -1);
+}
+
+static hd_status add_row(mcp_table *table, const hd_statement *statement, places at, int64_t start_ns, hd_error *err)
+{
+    size_t before = table->rows.size;
+    put_row(&table->rows, statement, at, start_ns, MCP_CELL_BYTES);
+    if (table->rows.size - before > MCP_ROW_BYTES) {
+        table->rows.size = before;
+        put_row(&table->rows, statement, at, start_ns, MCP_SHORT_BYTES);
     }
     return mcp_table_end_row(table, err);
 }
@@ -71,7 +83,7 @@ static hd_status add_rows(size_t *out_count, mcp_call *call, const char *name, h
     hd_status status = HD_OK;
     size_t count = 0;
     mcp_table *table = NULL;
-    places at = {SIZE_MAX, SIZE_MAX};
+    places at = {SIZE_MAX, SIZE_MAX, SIZE_MAX};
     if (hd_statement_column_count(statement) > QUERY_COLUMNS)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "sql: choose at most %d columns",
                             QUERY_COLUMNS);
@@ -221,7 +233,7 @@ hd_status mcp_tool_find(mcp_call *call, hd_error *err)
 
 /* ---- explain_idle ---- */
 
-/* The gap at a time; where there is none, what runs. */
+/* The gap at a time; if there is none, the activity that runs. */
 static hd_status explain_gap(mcp_call *call, int64_t at, hd_error *err)
 {
     const param params[] = {{"at", int_value(at)}, {0}};

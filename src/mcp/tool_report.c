@@ -12,7 +12,7 @@ enum { OPTIONS_MOST = 128, NAME_BYTES = 64 };
 
 /* ---- parts ---- */
 
-/* What a person types, for a path with any characters. */
+/* The equivalent shell command, with the path quoted. */
 static void put_command(hd_json_out *out, const char *path)
 {
     hd_json_out text = {0};
@@ -164,7 +164,7 @@ static hd_status add_option(options *out, const char *text, hd_error *err)
     return HD_OK;
 }
 
-/* The value behind `p`: a scalar. A number of a time is one of the trace's clock. */
+/* The value at `p`: a scalar. A numeric time is on the trace's clock. */
 static hd_status add_scalar(options *out, mcp_call *call, const hd_option_about *option, const char *p, size_t size,
                             hd_error *err)
 {

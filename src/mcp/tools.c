@@ -1,4 +1,4 @@
-/* tools.c - the tools: what each is for, and its arguments */
+/* tools.c - the tools: descriptions and arguments */
 #include "mcp/impl.h"
 
 static const mcp_arg no_args[] = {{0}};
@@ -71,6 +71,14 @@ static const mcp_arg idle_args[] = {
 static const mcp_arg stack_args[] = {
     {"id", MCP_INT, true, 0, INT64_MAX, NULL, "an `id` of find, findings, explain_idle or query"}, {0}};
 
+static const mcp_arg compare_args[] = {
+    {"before", MCP_INTS, true, 0, 0, NULL, "numbers of the traces of one side: the ranks of a run, or several runs"},
+    {"after", MCP_INTS, true, 0, 0, NULL, "of the other side"},
+    {"step", MCP_TEXT, false, 0, 0, NULL, "annotations of these names are the steps, not ProfilerStep#N"},
+    {"all", MCP_INT, false, 0, 1, NULL, "1: rows that are noise as well"},
+    {0},
+};
+
 static const mcp_tool tools[] = {
     {"open", "Open a trace",
      "Read a GPU trace (PyTorch, CUPTI, Nsight Systems, ROCm, XPlane, Perfetto and others; .gz and .zst too) and say "
@@ -116,6 +124,11 @@ static const mcp_tool tools[] = {
      "around "
      "it or its launch.",
      stack_args, true, mcp_tool_stack_of, "Take an id from find, findings, explain_idle or query."},
+    {"compare", "Compare runs",
+     "What changed between two runs, a step: the step's time with an interval, then kernels, operators, modules and "
+     "causes of "
+     "idle time, most first, each with its verdict. Rows of one kind share no time; kinds do.",
+     compare_args, false, mcp_tool_compare, "Open both sides first, and give the numbers of their traces."},
 };
 
 const mcp_tool *mcp_tool_at(size_t index)

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "mcp/impl.h"
 
@@ -30,9 +31,18 @@ static void make_room(hd_mcp *mcp)
     if (count >= MCP_TRACES_READ) mcp_trace_close(oldest);
 }
 
+/* A pipe or a device would keep the server for as long as it gives bytes, or none. */
+static hd_status check_kind(const char *path, hd_error *err)
+{
+    struct stat about;
+    if (stat(path, &about) != 0 || S_ISREG(about.st_mode) || S_ISDIR(about.st_mode)) return HD_OK;
+    return hd_error_set(err, HD_ERR_ARGUMENT, path, HD_OFFSET_NONE, "is neither a file nor a folder");
+}
+
 static hd_status read_trace(hd_mcp *mcp, mcp_trace *trace, hd_error *err)
 {
     const hd_read_options options = {.size = sizeof options, .lazy = true, .memory_limit = mcp->memory_limit};
+    HD_TRY(check_kind(trace->path, err));
     make_room(mcp);
     HD_TRY(hd_trace_read(&trace->trace, trace->path, &options, err));
     trace->input = (hd_query_input){.trace = trace->trace, .path = trace->path, .rank = HD_NO_NUMBER};

@@ -1,6 +1,6 @@
-/* impl.h - a job's handle, and its witness
+/* impl.h - a job's handle, and its watchdog (mpi_witness)
  *
- * In: a process of an MPI job. Out: messages of any size, items shared out. Begin with mpi.c.
+ * In: a process of an MPI job. Out: messages of any size, distributed items. Begin with mpi.c.
  */
 #ifndef HD_MPI_IMPL_H
 #define HD_MPI_IMPL_H
@@ -17,12 +17,12 @@ typedef struct mpi_witness {
     bool is_there;
 } mpi_witness;
 
-/* Fork it, if this host has none yet. It must be done while the process has one thread. */
+/* Forks the watchdog, if this host has none yet. Must be called while the process has one thread. */
 hd_status mpi_witness_start(mpi_witness *out, hd_error *err);
-/* What the process is at from now on; NULL: nothing. Any thread. */
+/* Sets the process's current item; NULL: none. Any thread. */
 void mpi_witness_tell(const mpi_witness *witness, int rank, int size, const char *at);
-/* It ends, and stays silent. told: this process has said why it ends, so that the witness does not speak of those
- * that the launcher ends with it. */
+/* The process ends without a report. told: this process has printed its reason, so the watchdog does not report
+ * processes that the launcher then ends. */
 void mpi_witness_dismiss(mpi_witness *witness, bool told);
 
 /* ---- mpi.c ---- */

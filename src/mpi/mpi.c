@@ -24,8 +24,8 @@ static const char *const plugin_names[] = {
 };
 static const char *const mpi_names[] = {[HD_MPI_OPENMPI] = "Open MPI", [HD_MPI_MPICH] = "MPICH"};
 
-/* Open MPI's launcher is asked first: it sets names of the others too. PMIX_RANK alone is a launcher of the system's
- * (srun --mpi=pmix), which speaks Open MPI's own protocol. */
+/* Open MPI's launcher is checked first: it also sets the variables of others. PMIX_RANK alone is a launcher of the
+ * system (srun --mpi=pmix), which uses Open MPI's own protocol. */
 static hd_mpi_kind kind_of_launcher(void)
 {
     static const struct {
@@ -153,7 +153,7 @@ static bool is_there(hd_mpi *mpi, int *from, int *problem)
     return there || *problem;
 }
 
-/* Until a message of *from is there. MPI waits without a pause, which takes the core from whoever works. */
+/* Waits for a message of *from. MPI polls without pause, which would take the core from working threads. */
 static int await(hd_mpi *mpi, int *from)
 {
     const struct timespec pause = {.tv_nsec = 500000};
@@ -251,8 +251,8 @@ hd_status hd_mpi_barrier(hd_mpi *mpi, hd_error *err)
     return hd_mpi_broadcast(&nothing, &size, mpi, NULL, 0, err);
 }
 
-/* Until the launcher has read what this process wrote: MPICH's throws the rest away when a process aborts. At most a
- * second, as it may have stopped reading. */
+/* Waits until the launcher has read this process's output: MPICH's discards the rest when a process aborts. At most a
+ * second, since it may have stopped reading. */
 static void await_launcher(int file)
 {
     const struct timespec pause = {.tv_nsec = 500000};

@@ -1,11 +1,11 @@
-/* plugin.h - what mpi.c and an MPI's plugin have in common; plugin.c is compiled once with each MPI */
+/* plugin.h - the interface between mpi.c and the plugin of an MPI; plugin.c is compiled once with each MPI */
 #ifndef HD_MPI_PLUGIN_H
 #define HD_MPI_PLUGIN_H
 
 #define HD_MPI_PLUGIN "hd_mpi_plugin_functions" /* the one symbol of a plugin: an hd_mpi_plugin */
 enum { HD_MPI_PLUGIN_ABI = 1 };
 
-/* MPI counts in int: no message is longer. Functions return 0, or what MPI says. */
+/* MPI counts in int, which limits messages. Functions return 0, or MPI's error. */
 typedef struct hd_mpi_plugin {
     int abi_version; /* HD_MPI_PLUGIN_ABI; first in all versions */
     int (*init)(void);

@@ -1,7 +1,7 @@
-/* share.c - items given out by process 0, each to whoever asks first
+/* share.c - process 0 hands out items to whichever process is idle first
  *
- * MPI may be called from one thread only. So process 0 has two: the caller's answers the others, a second one works on
- * items too. Both take them from one counter.
+ * MPI may be called from one thread only. So process 0 has two: the caller's answers the other processes, a second one
+ * works on items too. Both take them from one counter.
  */
 #include <stdatomic.h>
 #include <stdint.h>
@@ -18,7 +18,7 @@ typedef struct share {
     hd_mpi *mpi;
     const hd_mpi_work *work;
     atomic_size_t next;     /* of process 0 */
-    size_t *given;          /* by process, what it does; count: nothing */
+    size_t *given;          /* by process, its current item; count: none */
     atomic_bool is_done;    /* its second thread */
     atomic_bool has_failed; /* a thread of it */
 } share;
@@ -76,7 +76,8 @@ static hd_status work_alone(share *s, hd_error *err)
     return HD_OK;
 }
 
-/* Answer one question by the number of an item, if there is one left. Who asks has done what it had. */
+/* Answers a request with the number of an item, if one is left. The requesting process has finished its previous
+ * item. */
 static hd_status answer(share *s, int from, int *waiting, hd_error *err)
 {
     void *nothing;
@@ -90,8 +91,8 @@ static hd_status answer(share *s, int from, int *waiting, hd_error *err)
     return HD_OK;
 }
 
-/* Until all others ask and nothing is left, or this process's own work has failed. Only then they are told that it is
- * the end, so that what they send next is not taken for a question. */
+/* Until all others have requested and no item is left, or this process's own work has failed. Only then they get
+ * the end message, so that their next message is not taken for a request. */
 static hd_status answer_all(share *s, hd_error *err)
 {
     const struct timespec pause = {.tv_nsec = 500000};

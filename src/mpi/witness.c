@@ -1,13 +1,13 @@
-/* witness.c - says which process died, and what it was at
+/* witness.c - the watchdog: reports which process died, and its current item
  *
- * A process that is killed cannot speak, and launchers name its number at best. So there is a witness on each host: all
- * processes of a job there tell it what they are at, over a socket whose end it sees when they die, however that was.
- * Launchers end all others at once then, so only the first is named: epoll gives ends in the order in which they came.
- * On other hosts, whoever is asked by the launcher to end (SIGTERM, as Open MPI and Slurm do) says that it is not to
- * blame; MPICH does not ask.
+ * A killed process cannot report, and launchers name its number at best. So there is a watchdog on each host: all
+ * processes of a job on the host send it their current item, over a socket whose end it sees when they die for any
+ * reason. Launchers then end all others at once, so only the first is reported: epoll returns ends in order. On other
+ * hosts, a process that the launcher asks to end (SIGTERM, as Open MPI and Slurm do) informs the watchdog that it is not
+ * the cause; MPICH does not ask.
  *
- * The witness is a child of the process that first binds a name in the abstract namespace of sockets, and ends with the
- * last that is connected.
+ * The watchdog is a child of the process that first binds a name in the abstract namespace of sockets, and ends with
+ * the last connected process.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -54,7 +54,7 @@ static pid_t process_of(int socket)
     return is_own ? who.pid : -1;
 }
 
-/* ---- the witness ---- */
+/* ---- the watchdog ---- */
 
 typedef struct peer {
     int socket;
@@ -85,7 +85,7 @@ static bool admit(int poll, int listener)
     return false;
 }
 
-/* One packet of it. true: it is gone. */
+/* Reads one packet. true: the peer is gone. */
 static bool hear(peer *p, bool *is_told)
 {
     news next;
@@ -100,7 +100,7 @@ static bool hear(peer *p, bool *is_told)
     return true;
 }
 
-/* closefrom of glibc 2.34, for older ones. The system call is missing before Linux 5.9. */
+/* A replacement of closefrom of glibc 2.34. The system call does not exist before Linux 5.9. */
 static void close_from(int first)
 {
     if (syscall(SYS_close_range, first, ~0u, 0) == 0) return;
@@ -113,7 +113,7 @@ static void close_from(int first)
     closedir(open_files);
 }
 
-/* Never returns: nothing of the process's own, such as buffers of output, may be used or flushed. */
+/* Never returns: nothing of the process's own, such as output buffers, may be used or flushed. */
 static _Noreturn void watch(int listener)
 {
     struct epoll_event event = {.events = EPOLLIN};
@@ -142,7 +142,7 @@ static void start_watch(const struct sockaddr_un *name, socklen_t size)
     bool is_first = bind(listener, (const struct sockaddr *)name, size) == 0 && listen(listener, SOMAXCONN) == 0;
     pid_t child = is_first ? fork() : -1;
     if (child == 0) {
-        if (fork() == 0) watch(listener); /* nobody waits for it */
+        if (fork() == 0) watch(listener); /* no process waits for it */
         _exit(0);
     }
     if (child > 0) waitpid(child, NULL, 0);
@@ -151,7 +151,7 @@ static void start_watch(const struct sockaddr_un *name, socklen_t size)
 
 /* ---- the process ---- */
 
-static int own_socket; /* to the witness of this process, for end_as_asked */
+static int own_socket; /* to the watchdog of this process, for end_as_asked */
 static struct sigaction sigterm_before;
 
 static void end_as_asked(int number, siginfo_t *info, void *context)
@@ -176,7 +176,7 @@ static void expect_end(bool is_expected)
     if (!is_expected && is_ours) sigaction(SIGTERM, &sigterm_before, NULL);
 }
 
-/* Linux closes the highest descriptors of who dies first: the witness knows of it before the launcher does. */
+/* Linux closes the highest descriptors of a dying process first: the watchdog notices before the launcher does. */
 static int high_socket(void)
 {
     enum { HIGH = 1000 }; /* a usual limit is 1024 */
@@ -207,7 +207,7 @@ hd_status mpi_witness_start(mpi_witness *out, hd_error *err)
     return hd_error_set(err, HD_ERR_IO, NULL, HD_OFFSET_NONE, "no witness of this process: %s", strerror(errno));
 }
 
-/* The witness may be gone: what it does not hear is no reason to end. */
+/* The watchdog may be gone: an undelivered message is no reason to end. */
 static void say(const mpi_witness *witness, const news *what)
 {
     if (witness->is_there && send(witness->socket, what, sizeof *what, MSG_NOSIGNAL) < 0) return;

@@ -1,10 +1,11 @@
-/* bounds.c - what is least and most in pages and chunks, for statistics and the page index */
+/* bounds.c - minimum and maximum of pages and chunks, for statistics and the page index */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
+#include "base/text/ends.h"
 #include "base/text/utf8.h"
 #include "parquet/impl.h"
 
@@ -17,9 +18,7 @@ static double double_of(int64_t bits)
 
 static int compare_texts(hd_string a, hd_string b)
 {
-    size_t size = a.size < b.size ? a.size : b.size;
-    int order = size ? memcmp(a.data, b.data, size) : 0;
-    return order ? order : (a.size > b.size) - (a.size < b.size);
+    return hd_text_compare(a.data, a.size, b.data, b.size);
 }
 
 int parquet_compare(const parquet_worker *w, const parquet_column *column, int64_t a, int64_t b)
@@ -156,7 +155,7 @@ parquet_bound parquet_bound_of(const parquet_worker *w, const parquet_column *co
                                                                  : 8,
                          .is_known = true,
                          .is_exact = true};
-    /* -0 and 0 are equal, and in a bound they stand for one another. */
+    /* -0 and 0 are equal, so a bound must cover both. */
     if (column->type == PARQUET_DOUBLE && double_of(value) == 0) value = is_most ? 0 : INT64_MIN;
     hd_le_put(out.data, (uint64_t)value, (unsigned)out.size);
     return out;

@@ -1,4 +1,4 @@
-/* impl.h - what a Parquet file is written from
+/* impl.h - shared by the files of the Parquet writer
  *
  *   write.c    a stream -> row groups -> a file; threads make column chunks, which are written in order
  *   gather.c   the batches of a row group -> the values of a column
@@ -78,7 +78,7 @@ typedef struct parquet_worker {
     uint32_t *wide;    /* the same of a page */
     size_t value_room, index_room, number_room, number_count, rank_room, level_room, wide_room;
     bool has_ranks;
-    hd_string *texts; /* each once; those of dictionaries may stand twice */
+    hd_string *texts; /* distinct texts; those of dictionaries may appear twice */
     size_t text_count, text_room;
     uint64_t text_bytes;
     uint64_t *seen; /* by index of an Arrow dictionary: the dictionary's number above, number in `texts` below */
@@ -99,7 +99,7 @@ typedef struct parquet_bounds {
     int64_t least, most; /* as in worker->values */
 } parquet_bounds;
 
-/* Bytes of a bound in statistics; texts are shortened to PARQUET_BOUND_TEXT bytes, the most to what is larger. */
+/* Bytes of a bound in statistics; longer texts are cut to PARQUET_BOUND_TEXT bytes, a maximum is rounded up. */
 enum { PARQUET_BOUND_TEXT = 64, PARQUET_BOUND_BYTES = PARQUET_BOUND_TEXT + 8 };
 typedef struct parquet_bound {
     uint8_t data[PARQUET_BOUND_BYTES];
@@ -109,7 +109,7 @@ typedef struct parquet_bound {
 
 /* < 0, 0, > 0. */
 int parquet_compare(const parquet_worker *worker, const parquet_column *column, int64_t a, int64_t b);
-/* Order the texts, if there are few beside the values; what compares is fast then. Errors: MEMORY. */
+/* Sorts the texts, if they are few compared with the values, so that comparing is fast. Errors: MEMORY. */
 hd_status parquet_rank_texts(parquet_worker *worker, size_t values, hd_error *err);
 parquet_bounds parquet_bounds_of(const parquet_worker *worker, const parquet_column *column, size_t first,
                                  size_t count);
@@ -127,7 +127,7 @@ typedef struct parquet_page {
     parquet_bounds bounds;
 } parquet_page;
 
-/* A column chunk, and what the footer says of it. */
+/* A column chunk, with its footer data. */
 typedef struct parquet_chunk {
     const parquet_column *column;
     parquet_encoding encoding;

@@ -58,7 +58,8 @@ static inline void thrift_text(thrift *t, int id, const char *text)
 {
     thrift_binary(t, id, text, strlen(text));
 }
-/* `count` elements of that type follow, as they stand: ints as zigzags, structs begun with thrift_begin. */
+/* A list of `count` elements of that type follows, encoded by the caller: ints as zigzags, structs begun with
+ * thrift_begin. */
 static inline void thrift_list(thrift *t, int id, unsigned type, size_t count)
 {
     thrift_field(t, id, THRIFT_LIST);

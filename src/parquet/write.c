@@ -1,7 +1,7 @@
 /* write.c - a stream of record batches as a Parquet file
  *
  * Batches are gathered into row groups; threads make the column chunks of a group (chunk.c), which are written in
- * order. What the footer needs to know of a chunk stays, its bytes do not.
+ * order. Only a chunk's footer data stays in memory, not its bytes.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ typedef struct parquet_writer {
     hd_pipeline *pipeline;
     parquet_worker *workers;
     unsigned worker_count;
-    parquet_group *groups; /* whose chunks are not written yet, newest first */
+    parquet_group *groups; /* groups whose chunks are not written yet, newest first */
 } parquet_writer;
 
 typedef struct chunk_job {
@@ -249,7 +249,7 @@ static hd_status write_end(parquet_writer *w, hd_error *err)
 
 static void deinit_writer(parquet_writer *w)
 {
-    hd_pipeline_free(w->pipeline); /* whose threads may still have groups */
+    hd_pipeline_free(w->pipeline); /* its threads may still use groups */
     while (w->groups) end_group(w, w->groups);
     for (unsigned i = 0; w->workers && i < w->worker_count; i++) parquet_worker_deinit(&w->workers[i]);
     free(w->workers);

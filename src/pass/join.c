@@ -1,4 +1,4 @@
-/* join.c - the events of a second trace as further tracks of a first one, on the same clock */
+/* join.c - adds the events of a second trace as further tracks of a first one, on the same clock */
 #include "pass/join.h"
 
 #include "base/error.h"

@@ -1,4 +1,4 @@
-/* list.c - the passes of libheddle: a descriptor for each room; a new one is a folder and a line in `passes` */
+/* list.c - the passes of libheddle: a descriptor per folder; a new pass is a folder and a line in `passes` */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,7 +133,7 @@ const hd_pass_about hd_pass_filter = {
 
 /* ---- merge ---- */
 
-/* Captures are of the processes of a run, as nobody makes one for a rank. */
+/* Captures are processes of one run, since captures are never made per rank. */
 static bool are_captures(const hd_pass_input *inputs, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -142,7 +142,7 @@ static bool are_captures(const hd_pass_input *inputs, size_t count)
     return true;
 }
 
-/* Of a rank that is there twice the first stays, and of the others the events are lost. */
+/* Of a rank that occurs twice the first is kept, and the events of the others are lost. */
 static hd_status merge_ranks(hd_trace **out, hd_pass_result *result, const pass_merge *o, hd_pass_input *inputs,
                              size_t count, hd_error *err)
 {

@@ -20,7 +20,7 @@ const char *hd_option_kind_name(hd_option_kind kind)
 
 /* ---- times ---- */
 
-/* Digits with at most one point; *out_scale is how many stand behind it. NULL: it is no such number. */
+/* Digits with at most one point; *out_scale: number of digits after it. NULL: not such a number. */
 static const char *read_digits(int64_t *out, unsigned *out_scale, const char *text)
 {
     unsigned digits = 0;

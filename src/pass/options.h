@@ -14,8 +14,8 @@ typedef struct hd_option_values {
 /* A struct of `size` bytes, with the defaults. */
 hd_status hd_option_values_init(hd_option_values *out, const hd_option_about *about, size_t size, hd_error *err);
 void hd_option_values_deinit(hd_option_values *values);
-/* One option more. value NULL: the name stood alone; else it lives as long as the values. `of` is "pass crop", for
- * messages. Errors: ARGUMENT, MEMORY. */
+/* Sets one more option. value NULL: the name was given alone; else it must live as long as the values. `of` is "pass
+ * crop", for messages. Errors: ARGUMENT, MEMORY. */
 hd_status hd_option_values_set(hd_option_values *values, const char *of, const char *name, const char *value,
                                hd_error *err);
 

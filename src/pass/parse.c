@@ -38,7 +38,7 @@ const char *hd_pass_second(const hd_pass *pass)
 
 /* ---- the text ---- */
 
-/* The letters up to one of `ends`; what is too long for any name is cut, and will be unknown. */
+/* The letters up to one of `ends`; a word too long for any name is cut, and will be unknown. */
 static void read_word(parser *p, const char *ends)
 {
     size_t size = strcspn(p->at, ends);

@@ -1,6 +1,6 @@
 /* pass.h - the list of passes, their options, and a pass with its options set
  *
- * list.c has a descriptor for each room, parse.c makes a pass of its text, run.c runs it.
+ * list.c has a descriptor for each folder, parse.c makes a pass from its text, run.c runs it.
  */
 #ifndef HD_PASS_PASS_H
 #define HD_PASS_PASS_H
@@ -21,17 +21,17 @@ typedef struct pass_lanes {
 typedef struct pass_crop {
     hd_convert_time from, until;
     bool clip;
-    const hd_crop_window *window; /* what these are, found elsewhere; NULL: here */
+    const hd_crop_window *window; /* the window, if the caller computed it; NULL: computed here */
 } pass_crop;
 
 typedef struct pass_merge {
     bool ranks, processes;
     hd_option_texts shift;
-    size_t share;  /* the one input is that many-th, from 1 on, of a job's; the others are merged elsewhere. 0: it is no
-                     share */
-    bool first;    /* of two merges of a share: ids and stacks become apart in the second, when they are made */
-    bool by_place; /* of a share: so is its rank, whatever it says */
-    const size_t *places; /* of the inputs, which are their ranks if none is told; NULL: as they stand */
+    size_t share;  /* the index, from 1 on, of the single input among those of a job; the others are merged elsewhere.
+                      0: not a share */
+    bool first;    /* the first of two merges of a share: ids and stacks are made distinct in the second one */
+    bool by_place; /* of a share: its rank is its index, whatever the trace says */
+    const size_t *places; /* of the inputs, which are their ranks if none is given; NULL: in order */
 } pass_merge;
 
 typedef struct pass_memory {

@@ -1,4 +1,4 @@
-/* run.c - run a pass, and hold it to its account */
+/* run.c - runs a pass and verifies its account of events */
 #include <assert.h>
 #include <inttypes.h>
 

@@ -33,6 +33,8 @@ struct hd_query {
     sqlite3 *db;
     hd_query_input *inputs; /* ranks filled in */
     size_t input_count;
+    int64_t *shifts; /* by input */
+    bool shares_clock;
     hd_query_options options;
     hd_error failure;  /* the error of a virtual table, for the statement that runs; SQLite passes only a text on */
     atomic_int stop;   /* a query_stop */

@@ -1,6 +1,7 @@
 /* query.c - a connection to SQLite that may read, and has traces as its tables */
 #include "base/error.h"
 #include "base/options.h"
+#include "model/clock/clock.h"
 #include "pass/merge/merge.h"
 #include "query/impl.h"
 
@@ -131,12 +132,31 @@ static hd_status find_ranks(hd_query *query, hd_error *err)
     return status;
 }
 
+static hd_status find_shifts(hd_query *query, hd_error *err)
+{
+    const hd_trace_facts **facts = calloc(query->input_count, sizeof *facts);
+    query->shifts = calloc(query->input_count, sizeof *query->shifts);
+    bool room = facts && query->shifts;
+    for (size_t i = 0; room && i < query->input_count; i++) facts[i] = hd_trace_facts_of(query->inputs[i].trace);
+    query->shares_clock = room && hd_clock_shifts_of(query->shifts, facts, query->input_count);
+    free(facts);
+    return room ? HD_OK : HD_NOMEM(err);
+}
+
+bool hd_query_shift(int64_t *out, const hd_query *query, size_t input)
+{
+    bool is_there = input < query->input_count;
+    *out = is_there ? query->shifts[input] : 0;
+    return is_there && query->shares_clock;
+}
+
 static hd_status copy_inputs(hd_query *query, const hd_query_input *inputs, size_t count, hd_error *err)
 {
     query->inputs = calloc(count, sizeof *query->inputs);
     if (!query->inputs) return HD_NOMEM(err);
     query->input_count = count;
     for (size_t i = 0; i < count; i++) query->inputs[i] = inputs[i];
+    HD_TRY(find_shifts(query, err));
     return find_ranks(query, err);
 }
 
@@ -187,5 +207,6 @@ void hd_query_free(hd_query *query)
     query_spill_end(query);
     query_tables_unregister(query);
     free(query->inputs);
+    free(query->shifts);
     free(query);
 }

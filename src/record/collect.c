@@ -199,7 +199,7 @@ static bool has_grown(const recording *r, const record_list *list)
     return true;
 }
 
-/* The captures are the only copy of what the output's format cannot hold. */
+/* The captures are then the only copy of data that the output's format cannot store. */
 static bool lacks_some(const recording *r)
 {
     const hd_record_result *result = r->result;
@@ -211,7 +211,7 @@ static bool lacks_some(const recording *r)
     return true;
 }
 
-/* Files that are shorter than a header have nothing to lose; others that are not whole in the trace might. */
+/* Files shorter than a header contain nothing; others that are not completely in the trace may. */
 static bool may_remove(const recording *r, const record_list *list)
 {
     const hd_record_result *result = r->result;

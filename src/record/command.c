@@ -1,8 +1,8 @@
 /* command.c - the command as a child that behaves as if it were alone
  *
- * Signals   the caller's are blocked and taken one by one with who sent them. What a process sent goes on to the
- *           command; what the terminal made (si_code SI_KERNEL) went to the whole process group and reached it already.
- *           Ignored ones stay ignored, as under nohup. SIGTSTP stops the caller too, when it has passed it on.
+ * Signals   the caller's are blocked and received one by one with their senders. Those sent by a process are passed on
+ *           to the command; those of the terminal (si_code SI_KERNEL) went to the whole process group and reached it
+ *           already. Ignored ones stay ignored, as under nohup. SIGTSTP stops the caller too, after it was passed on.
  * Start     the child waits for a byte (a tracer may attach meanwhile), then calls execvpe; if that fails, its errno
  *           comes back through a pipe that execve closes
  */
@@ -26,11 +26,11 @@ enum { PASSED_ON = sizeof passed_on / sizeof *passed_on, NOT_EXECUTABLE = 126, N
 
 typedef struct child {
     pid_t pid;
-    int go, problem; /* pipes: to let it go, and what execve said */
+    int go, problem; /* pipes: to release it, and for the error of execve */
     int status;
     bool ended;
     struct rusage usage;
-    sigset_t waited;            /* what the caller takes */
+    sigset_t waited;            /* signals that the caller waits for */
     sigset_t old_mask;          /* before */
     struct sigaction old_child; /* SIGCHLD before: a caller that ignores it would lose the status */
     int64_t started_ns;
@@ -57,7 +57,8 @@ static void restore_signals(child *c)
     pthread_sigmask(SIG_SETMASK, &c->old_mask, NULL);
 }
 
-/* As anybody else who gets SIGTSTP: not at all if the process group is an orphan, which has nobody to wake it. */
+/* Stops like any process that gets SIGTSTP: not at all if the process group is orphaned, since nothing would resume
+ * it. */
 static void stop(void)
 {
     sigset_t set;
@@ -80,7 +81,7 @@ static void pass_on(const child *c, const siginfo_t *info)
 
 /* ---- start ---- */
 
-/* In the child: nothing but system calls until execve. */
+/* In the child: only system calls until execve. */
 _Noreturn static void become(const recording *r, const child *c, const int go[2], const int problem[2])
 {
     char byte;
@@ -113,7 +114,7 @@ static hd_status start(recording *r, child *c)
                         strerror(reason));
 }
 
-/* Let the child go. 0, or why it could not become the command. */
+/* Releases the child. 0, or why it could not become the command. */
 static int let_go(child *c)
 {
     int reason = 0;
@@ -136,7 +137,7 @@ static hd_status not_started(recording *r, child *c, int reason)
 
 /* ---- wait ---- */
 
-/* The command's end, and with wait_all whatever else has ended. */
+/* Reaps the command and, with wait_all, any other ended process. */
 static void reap(const recording *r, child *c)
 {
     int status;
@@ -163,12 +164,13 @@ static void wait_for_command(const recording *r, child *c)
         else
             pass_on(c, &info);
     }
-    /* What came while the command was about to end was for it: it must not end us once it is not blocked any more. */
+    /* Signals that arrived while the command was ending were for it: they must not end this process once they are
+     * unblocked. */
     const struct timespec now = {0};
     while (sigtimedwait(&c->waited, &info, &now) > 0) pass_on(c, &info);
 }
 
-/* Descendants whose parent ended became our children. A signal ends the waiting, and not them. */
+/* Descendants whose parent ended became our children. A signal ends the wait, and not them. */
 static void wait_for_others(recording *r, child *c)
 {
     bool told = false;
@@ -237,7 +239,7 @@ static hd_status detach(recording *r, bool attached, record_kernel *kernel)
     return status == HD_OK ? ended : status;
 }
 
-/* It still waits, and is nothing but a copy of us. */
+/* It still waits, as a mere copy of this process. */
 static void end_child(const child *c)
 {
     kill(c->pid, SIGKILL);

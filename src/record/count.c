@@ -1,4 +1,4 @@
-/* count.c - what a process did on the GPU, and what watching it cost */
+/* count.c - counts a process's GPU activities, and the cost of the capture */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ static bool is_annotation(const hd_trace *trace, uint32_t category)
     return hd_role_of(name, (hd_string){"", 0}) == HD_ROLE_ANNOTATION;
 }
 
-/* Slices come in long runs of one category. */
+/* Slices of one category come in long runs. */
 static uint64_t count_annotations(const hd_trace *trace)
 {
     uint64_t count = 0;
@@ -78,7 +78,7 @@ static hd_status add_problem(hd_record_result *result, record_process *process, 
     return HD_OK;
 }
 
-/* {"code": …, "message": "…"}; whatever else it may be is passed over. */
+/* {"code": …, "message": "…"}; anything else is skipped. */
 static hd_status take_problem(hd_record_result *result, record_process *process, const char *object, hd_error *err)
 {
     const char *value;

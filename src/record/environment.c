@@ -1,4 +1,4 @@
-/* environment.c - what a traced program finds in its environment */
+/* environment.c - the environment of a traced program */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -18,17 +18,17 @@ typedef struct recording {
     const char *const *command; /* NULL: of a folder that is there already */
     char *library;              /* NULL: nothing is injected */
     char **environment;         /* of the command; NULL: the caller's */
-    hd_error missing;           /* why the library is not injected although it was asked for */
+    hd_error missing;           /* why the library is not injected although it was requested */
     bool without;               /* nothing can be captured: the command runs alone */
-    bool left;                  /* a signal ended the waiting for what the command left; it still runs */
+    bool left;                  /* a signal ended the wait for the command's descendants, which still run */
 } recording;
 
-/* Tell the user, if anybody listens. */
+/* Sends the user a message, if there is a callback. */
 void record_say(const recording *r, const char *format, ...) HD_PRINTF(2, 3);
 
 /* ---- library.c ---- */
 
-/* As `heddle record --check`: CUDA can be captured here by no program at all; then the reason is said. */
+/* As in `heddle record --check`: no program can be captured here by CUDA; prints the reason. */
 bool record_cuda_missing(const recording *r);
 
 /* ---- environment.c ---- */
@@ -37,7 +37,7 @@ bool record_cuda_missing(const recording *r);
 hd_status record_environment(char ***out, const hd_record_options *options, const char *library, const char *parts,
                              hd_error *err);
 void record_environment_free(char **environment);
-/* What the environment named before, which this recording takes the place of; NULL: nothing. Borrowed. */
+/* The environment's previous value, which this recording replaces; NULL: none. Borrowed. */
 const char *record_environment_other(const char *library);
 
 /* ---- command.c ---- */
@@ -47,10 +47,10 @@ hd_status record_command(recording *r);
 
 /* ---- parts.c ---- */
 
-/* COMMAND-DATE.heddle, or a name beside it that is free. NULL: no memory. */
+/* COMMAND-DATE.heddle, or a similar free name. NULL: no memory. */
 char *record_output_name(const char *command);
 hd_status record_parts_make(const recording *r, hd_error *err);
-/* Remove the folder with what is ours in it: captures and the README. What else is there keeps it; false then. */
+/* Removes the folder with our files: captures and the README. It stays if it has other files; then false. */
 bool record_parts_remove(const char *parts);
 
 typedef struct record_part {
@@ -61,7 +61,7 @@ typedef struct record_part {
     uint32_t pid;    /* 0: not known */
     size_t process;  /* its number: captures of one pid are of one process */
     bool is_kernel;  /* of the system, and no process */
-    bool full;       /* may have events: more than a header, or nobody knows */
+    bool full;       /* may have events: more than a header, or unknown */
 } record_part;
 
 typedef struct record_list {
@@ -82,7 +82,7 @@ size_t record_list_running(const record_list *list);
 
 /* result->parts becomes result->output. */
 hd_status record_collect(recording *r);
-/* What the conversion says of the trace as a whole. */
+/* Adds up the conversion's statistics of the whole trace. */
 void record_sum_up(hd_record_result *result);
 
 /* ---- tool.c ---- */
@@ -94,14 +94,14 @@ hd_status record_with_tool(recording *r);
 
 enum { RECORD_PROBLEMS = 64 };
 
-/* What its captures before this one said. */
+/* Data from earlier captures of the process. */
 typedef struct record_process {
     bool is_counted, is_measured, has[RECORD_PROBLEMS];
 } record_process;
 
 /* A capture that the recording process wrote, of calls of all processes. */
 bool record_is_of_uprobes(const hd_trace *trace);
-/* What a capture says of what its process did and what it cost, added to the result. */
+/* Adds a capture's statistics of its process and of the capture's cost to the result. */
 hd_status record_count(hd_record_result *result, record_process *process, const hd_trace *trace, hd_error *err);
 
 #endif

@@ -1,8 +1,8 @@
 /* kernel.c - tracepoints of all CPUs by perf_event_open; a thread moves the records of their rings into a file
  *
- * Records go as the kernel wrote them, and are understood when the trace is made (src/format/perfdata). Each CPU has
- * one ring, which is emptied every ROUND_MS. What a ring had no room for is told by the kernel's records, and where
- * none follows, by the events' own counts. Each event takes a descriptor for each CPU; the limit is the caller's.
+ * Records are written unchanged, and decoded when the trace is made (src/format/perfdata). Each CPU has one ring, which
+ * is emptied every ROUND_MS. Records lost for lack of room are reported by the kernel's records, and at the end by the
+ * events' own counts. Each event takes a descriptor for each CPU; the caller sets the limit.
  */
 #include "record/kernel.h"
 
@@ -39,7 +39,7 @@ struct record_kernel {
     char *path;
     pthread_t thread;
     atomic_bool ending;
-    uint64_t samples, told, unwritten; /* read from rings; told lost; of the samples */
+    uint64_t samples, told, unwritten; /* read from rings; reported as lost; of the samples */
 };
 
 /* ---- the file ---- */
@@ -81,7 +81,7 @@ static void count_records(record_kernel *k, const kernel_ring *ring, uint64_t ta
 {
     const uint8_t *data = (const uint8_t *)ring->page + (ring->map_bytes - ring->bytes);
     while (head - tail >= sizeof(struct perf_event_header)) {
-        const uint8_t *record = data + (tail & (ring->bytes - 1)); /* of 8 bytes each: a header is in one piece */
+        const uint8_t *record = data + (tail & (ring->bytes - 1)); /* in units of 8 bytes: a header is contiguous */
         uint64_t size = hd_le_get(record + 6, 2), type = hd_le_get(record, 4);
         if (size < sizeof(struct perf_event_header)) return;
         k->samples += type == PERF_RECORD_SAMPLE;
@@ -235,7 +235,8 @@ static void close_all(record_kernel *k)
 static hd_status start(record_kernel *k, const recording *r, hd_error *err)
 {
     HD_TRY(open_events(k, err));
-    switch_events(k, PERF_EVENT_IOC_ENABLE); /* first: whoever is not among the threads that run is told to be new */
+    switch_events(k, PERF_EVENT_IOC_ENABLE); /* first: threads that are not in the list of running ones are announced as
+                                                new */
     HD_TRY(write_begin(k, r, err));
     int failed = hd_thread_start(&k->thread, reader_main, k);
     if (failed)
@@ -259,7 +260,7 @@ hd_status record_kernel_start(record_kernel **out, const recording *r, hd_error 
     return status;
 }
 
-/* Hits that neither stand in the file nor are told lost there. */
+/* Reports hits that are neither in the file nor reported as lost there. */
 static void tell_rest(record_kernel *k)
 {
     uint64_t hits = 0, count;

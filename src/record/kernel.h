@@ -1,7 +1,7 @@
-/* kernel.h - events of the system's kernel beside a command; for src/record only
+/* kernel.h - records events of the operating system's kernel along with a command; for src/record only
  *
  *   kernel.c       tracepoints of all CPUs by perf_event_open; a thread moves the records of their rings into a file
- *   kernel_file.c  which tracepoints there are, and what stands before their records: the file is perf.data of a pipe
+ *   kernel_file.c  finds tracepoints, and writes the data before their records: the file is perf.data of a pipe
  */
 #ifndef HD_RECORD_KERNEL_H
 #define HD_RECORD_KERNEL_H
@@ -27,7 +27,7 @@ typedef struct kernel_events {
     bool has_gpu;    /* one of them is of a GPU's driver */
 } kernel_events;
 
-/* The tracepoints that this kernel has of those that we know. Errors: UNSUPPORTED, IO: none can be read; what to do. */
+/* The known tracepoints that this kernel has. Errors: UNSUPPORTED, IO: none can be read, with a remedy. */
 hd_status kernel_events_find(kernel_events *events, hd_error *err);
 void kernel_events_deinit(kernel_events *events);
 

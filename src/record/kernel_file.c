@@ -1,7 +1,7 @@
-/* kernel_file.c - which tracepoints there are, and what stands before their records
+/* kernel_file.c - finds tracepoints, and writes the data before their records
  *
- * The file is what `perf record -o -` writes, which `perf script -i` reads as well: header, events with their ids and
- * names, clock, host, the kernel's layouts of the events, and the threads that run already.
+ * The file has the format of `perf record -o -`, which `perf script -i` reads as well: header, events with their ids
+ * and names, clock, host, the kernel's layouts of the events, and the threads already running.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -22,7 +22,8 @@ enum { HEADER_ATTR = 64, HEADER_TRACING_DATA = 66, FINISHED_ROUND = 68, EVENT_UP
 enum { FEATURE_HOSTNAME = 3, FEATURE_CLOCK = 29, UPDATE_NAME = 2, TEXT_LIMIT = 1 << 20 };
 
 static const char *const folders[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
-/* Those that readers make rows of, and what lies near: not amdgpu's access to registers, of which there are millions */
+/* Those that readers convert to rows, and related ones: except amdgpu's register accesses, of which there are
+ * millions */
 static const char *const wanted[] = {
     "sched/sched_switch",
     "sched/sched_waking",
@@ -41,7 +42,7 @@ static const char *const gpu_systems[] = {"gpu_scheduler", "amdgpu", "i915", "gp
 
 /* ---- tracepoints ---- */
 
-/* All of a file of the system, which does not tell its size. NULL: it cannot be read (errno). */
+/* Reads a whole system file, whose size is not known in advance. NULL: unreadable (errno). */
 static char *read_text(const char *path, size_t *out_size)
 {
     hd_bytes text = {0};
@@ -139,7 +140,7 @@ void kernel_events_deinit(kernel_events *events)
 
 /* ---- records ---- */
 
-/* Where a record begins; end_record tells its size. */
+/* Begins a record; end_record sets its size. */
 static size_t begin_record(hd_bytes *out, uint32_t type)
 {
     hd_bytes_put_le(out, type, 4);
@@ -157,7 +158,7 @@ static void put_zeros(hd_bytes *out, size_t size)
     for (size_t i = 0; i < size; i++) hd_bytes_put_u8(out, 0);
 }
 
-/* A text with zeros behind it, at least one, up to a multiple of 8. */
+/* A text padded with zeros, at least one, to a multiple of 8. */
 static void put_padded(hd_bytes *out, const char *text)
 {
     size_t size = strlen(text);
@@ -165,7 +166,8 @@ static void put_padded(hd_bytes *out, const char *text)
     put_zeros(out, 8 - size % 8);
 }
 
-/* The end of all records that are no samples: pid, tid, time, CPU, id. Without a time they hold from the beginning. */
+/* The end of all records other than samples: pid, tid, time, CPU, id. Without a time they are valid from the
+ * beginning. */
 static void put_sample_id(hd_bytes *out, uint64_t id)
 {
     put_zeros(out, 24);
@@ -246,7 +248,7 @@ static void put_header(hd_bytes *out, const char *folder, const char *name)
     free(text);
 }
 
-/* Of the tracing folder what readers need: how pages look, and the layouts of our events. */
+/* The parts of the tracing folder that readers need: the layout of pages, and those of our events. */
 static void put_layouts(hd_bytes *out, const kernel_events *events)
 {
     static const char magic[] = "\x17\x08\x44tracing0.6";

@@ -33,7 +33,7 @@ _Noreturn static void try_library(const char *path, int out)
     _exit(n > 0 ? 0 : 1);
 }
 
-/* Loaded in a process of its own, as it never unloads and a broken one may take its process along. */
+/* Loaded in a process of its own, since it never unloads and a broken one may crash the process. */
 static hd_status check_library(const char *path, hd_error *err)
 {
     int ends[2];

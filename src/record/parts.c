@@ -126,7 +126,7 @@ bool record_parts_remove(const char *parts)
 
 /* ---- what is in it ---- */
 
-/* What is damaged is read all the same, later, which tells why it cannot be. */
+/* Damaged files are read anyway, later, and the reader reports the reason. */
 static void read_head(record_part *part, int folder, const char *name)
 {
     unsigned char head[CAPTURE_HEADER_BYTES];
@@ -229,7 +229,7 @@ static bool is_open_in(const record_part *part)
     bool found = false;
     snprintf(fds, sizeof fds, "/proc/%u/fd", part->pid);
     DIR *folder = part->pid && stat(part->path, &file) == 0 ? opendir(fds) : NULL;
-    if (!folder) return false; /* ended, or of another user or pid namespace, of which nothing is known */
+    if (!folder) return false; /* ended, or of another user or pid namespace */
     while (!found && (entry = readdir(folder))) {
         if (!isdigit((unsigned char)entry->d_name[0])) continue;
         found = fstatat(dirfd(folder), entry->d_name, &info, 0) == 0 && info.st_ino == file.st_ino &&

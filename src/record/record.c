@@ -79,7 +79,7 @@ static hd_status name_files(recording *r)
     return HD_OK;
 }
 
-/* The injection library, checked; what takes its place was said. */
+/* Finds and checks the injection library; a replaced setting was reported. */
 static hd_status find_library(recording *r, hd_error *err)
 {
     const hd_record_options *o = r->options;
@@ -101,7 +101,7 @@ static hd_status prepare(recording *r, hd_error *err)
         if (err) *err = missing;
         return status;
     }
-    /* The kernel's events, and what `attach` captures, need no driver. */
+    /* The kernel's events, and captures by `attach`, need no driver. */
     bool needs_driver = r->library && !r->options->kernel && !r->options->attach;
     if (r->options->strict && needs_driver && record_cuda_missing(r))
         return hd_error_set(err, HD_ERR_UNSUPPORTED, NULL, HD_OFFSET_NONE,
@@ -115,7 +115,7 @@ static hd_status prepare(recording *r, hd_error *err)
     return record_environment(&r->environment, r->options, r->library, r->result->parts, err);
 }
 
-/* The command matters more than its trace: unless told otherwise it runs without. */
+/* The command matters more than its trace: by default it runs without one. */
 static hd_status run_without(recording *r, const hd_error *why)
 {
     r->without = r->result->without = true;

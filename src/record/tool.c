@@ -1,6 +1,6 @@
-/* tool.c - a command run by another profiler, whose output becomes the trace where it can be read
+/* tool.c - runs a command under another profiler, whose output becomes the trace if it can be read
  *
- * The tool's own folder, OUTPUT.TOOL, gets its raw output and is always kept: it holds more than the trace.
+ * The tool's own folder, OUTPUT.TOOL, gets its raw output and is always kept: it contains more than the trace.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -23,17 +23,16 @@ enum { WORDS = 12, DEPTH = 4, FILES_MAX = 65536 };
 
 typedef struct tool_info {
     const char *name;
-    const char *programs[2];  /* on PATH: the first that is there */
-    const char *words[WORDS]; /* behind the program, before the command */
-    const char
-        *export[WORDS];    /* behind the program, afterwards: makes of the raw output what can be read; NULL: none */
-    const char *raw;       /* of what, if it is there */
-    const char *readable;  /* extension of the files that become the trace; NULL: none can be read */
-    const char *otherwise; /* what to do with the raw output */
-    const char *get;       /* how to get it */
+    const char *programs[2];   /* on PATH: the first that is there */
+    const char *words[WORDS];  /* behind the program, before the command */
+    const char *export[WORDS]; /* run after the program: converts the raw output to a readable form; NULL: none */
+    const char *raw;           /* name of the raw output, if it exists */
+    const char *readable;      /* extension of the files that become the trace; NULL: none can be read */
+    const char *otherwise;     /* what else to do with the raw output */
+    const char *get;           /* how to get it */
 } tool_info;
 
-/* What the template has of the GPU and of what keeps it busy; all tables would be gigabytes of the kernel's events. */
+/* The template's tables about the GPU and its load; all tables would be gigabytes of kernel events. */
 #define METAL_TABLES                                                                                                   \
     "/trace-toc/run[@number=\"1\"]/data/table[@schema=\"metal-gpu-intervals\" or "                                     \
     "@schema=\"metal-application-command-buffer-submissions\" or @schema=\"metal-driver-intervals\" or "               \
@@ -155,7 +154,7 @@ static hd_status run_tool(recording *r, const tool_info *tool, const char *progr
     return status;
 }
 
-/* A failure is told: what the tool wrote stays. */
+/* A failure is reported: the tool's output is kept. */
 static hd_status export_output(recording *r, const tool_info *tool, const char *program)
 {
     static const char *const nothing[] = {NULL};

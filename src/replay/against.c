@@ -1,9 +1,10 @@
-/* against.c - two traces of one program: whether the same work ran in the same order, and waited for the same
+/* against.c - compares two traces of one program: whether the same activities ran in the same order, with the same
+ * waits
  *
- * Queues are matched by rank, device and stream, in their order, since numbers of streams differ from run to run. Of
- * two that match, the works at their starts are pairs as long as names are the same, and so are those at their ends;
- * what is left between differs. Of pairs is compared what each waits for: its call, what its thread launched before it,
- * the events of its queue, the data it reads, and whether a call waits for it. Times play no part but for the order.
+ * Queues are matched by rank, device and the order of streams, since stream numbers differ from run to run. In two
+ * matching queues, activities from the start are paired as long as names are equal, and likewise from the end; the rest
+ * in between differs. For each pair the waits are compared: its call, the previous launch of its thread, the events of
+ * its queue, the data it reads, and whether a call waits for it. Times matter only for the order.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,15 +15,15 @@
 #include "replay/replay.h"
 
 typedef struct launched {
-    uint32_t from, node; /* of the thread, of the work */
+    uint32_t from, node; /* of the thread, of the activity */
 } launched;
 
 typedef struct side {
     const replay *r;
     uint32_t *queues; /* lanes, in order */
     uint32_t queue_count;
-    uint32_t *pairs;    /* by node of a queue less first_work; HD_NONE: it has none */
-    uint32_t *previous; /* by the same: what its thread launched before; HD_NONE: nothing */
+    uint32_t *pairs;    /* by node of a queue minus first_work; HD_NONE: no partner */
+    uint32_t *previous; /* likewise: the previous launch of its thread; HD_NONE: none */
     uint8_t *is_awaited;
 } side;
 
@@ -121,7 +122,7 @@ static void cell_work(hd_table_builder *t, const side *s, uint32_t node)
     hd_table_add_int(t, s->r->graph->slices[node]);
 }
 
-/* Pairs of two queues, and their row. */
+/* Pairs the activities of two queues, and adds their row. */
 static void compare_queue(comparison *c, hd_table_builder *t, uint32_t queue)
 {
     const hd_graph_lane *a = queue_of(c, 0, queue), *b = queue_of(c, 1, queue);
@@ -208,7 +209,7 @@ static bool is_same_call(const comparison *c, const uint32_t nodes[SIDES])
     return has[0] == has[1] && is_same_text(names[0], names[1]);
 }
 
-/* From work, by an event or as data. */
+/* Whether the edge is from a GPU activity, by an event or as data. */
 static bool is_edge_of(const replay *r, size_t edge, aspect of)
 {
     hd_edge_kind kind = (hd_edge_kind)r->graph->edge_kinds[edge];

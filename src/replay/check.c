@@ -1,7 +1,7 @@
-/* check.c - how well a replay without change fits the trace, and what a change makes of steps
+/* check.c - the error of the unchanged replay, and the effect of changes on steps
  *
- * A step takes from its start, or the end of the step before if that is later, to its end and that of the work that is
- * launched in it: steps that follow one another add up to the whole, also where work runs behind.
+ * A step takes from its start, or the end of the previous step if that is later, to its end and that of the activities
+ * launched in it: consecutive steps add up to the whole, also if activities run past the end.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static hd_status busy_of(int64_t *out, const replay *r, const replay_times *t, h
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
-/* By step of the scope; those whose thread is not in the graph, and of other windows: HD_NO_TIME. */
+/* By step of the scope; HD_NO_TIME for steps whose thread is not in the graph, and of other windows. */
 static hd_status steps_of(int64_t **out, const replay *r, const replay_times *t, hd_error *err)
 {
     const gpu_scope *s = &r->scope;
@@ -79,7 +79,7 @@ static hd_status steps_of(int64_t **out, const replay *r, const replay_times *t,
             break;
         }
         (*out)[i] = ends[i] > start ? ends[i] - start : 0;
-        if (ends[i] < start) ends[i] = start; /* a step before it goes on beyond its end */
+        if (ends[i] < start) ends[i] = start; /* an earlier step goes on beyond its end */
     }
     free(ends);
     return *out ? HD_OK : HD_NOMEM(err);
@@ -178,7 +178,7 @@ static hd_status check_starts(hd_table_builder *t, replay *r, int64_t span, hd_e
 /* ---- what is missing ---- */
 
 typedef struct missing_key {
-    uint32_t name, kind; /* kind: hd_edge_kind; HD_EDGE_KINDS: it has no launch */
+    uint32_t name, kind; /* kind: hd_edge_kind; HD_EDGE_KINDS: no launch */
 } missing_key;
 
 typedef struct missing {
@@ -193,7 +193,8 @@ typedef struct missings {
     size_t capacity;
 } missings;
 
-/* How much later work began than its edges say, by the times of the trace; *kind: of the one that is ready last. */
+/* How much later an activity began than its edges explain, by the times of the trace; *kind: that of the edge that is
+ * ready last. */
 static int64_t unexplained(uint32_t *kind, const replay *r, uint32_t node)
 {
     const hd_graph *g = r->graph;

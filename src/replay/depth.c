@@ -1,9 +1,10 @@
-/* depth.c - the depth of launch queues: how many operations of a queue may be launched that have not begun
+/* depth.c - infers the depth of launch queues: how many operations of a queue may be launched that have not begun
  *
- * A launch call waits until the operation so many places before its own has begun: that edge, of a start, is its slot.
- * A launch is one operation, also one of many kernels (a CUDA graph), of the queue of its first.
- * Inferred where calls are LONG_TIMES as long as those of the same name at less than half the most that wait, while
- * about that most do, and end when the operation `depth` before theirs begins. Their time beyond the usual is a wait.
+ * A launch call waits until the operation that many places before its own has begun: the edge from that start is its
+ * slot. A launch is one operation of the queue of its first activity, even if it launches many kernels (a CUDA graph).
+ * The depth is inferred if calls take LONG_TIMES as long, while about the maximum number of operations wait, as calls
+ * of the same name while less than half of that number wait, and if they end when the operation `depth` before theirs
+ * begins. Their time beyond the usual is a wait.
  */
 #include <string.h>
 
@@ -15,15 +16,15 @@
 #include "trace/event.h"
 
 enum {
-    DEPTH_LEAST = 64, /* smaller ones no GPU has */
+    DEPTH_LEAST = 64, /* no GPU has a smaller depth */
     LONG_TIMES = 2,
-    LONG_LEAST = 16, /* so many long calls are no accident */
-    NEAR = 16        /* a sixteenth below the most that wait is about as many */
+    LONG_LEAST = 16, /* this many long calls are not an accident */
+    NEAR = 16        /* "about the maximum" is within a sixteenth of it */
 };
 
 /* ---- operations of queues ---- */
 
-/* By work less first_work: what stands behind it on its queue; HD_NONE. And room for the operations of a queue. */
+/* By activity minus first_work: the next one on its queue; HD_NONE. And room for the operations of a queue. */
 typedef struct walker {
     const replay *r;
     uint32_t *afters, *list;
@@ -51,7 +52,7 @@ static const hd_launch *launch_of(const replay *r, uint32_t work)
     return is_first ? &l->launches[launch] : NULL;
 }
 
-/* Into w->list, those of the queue that begins with `first`, if it is the first of one. */
+/* Lists, into w->list, the queue that begins with `first`, if `first` is the first of one. */
 static size_t list_queue(walker *w, uint32_t first)
 {
     size_t count = 0;
@@ -62,7 +63,7 @@ static size_t list_queue(walker *w, uint32_t first)
     return count;
 }
 
-/* The longest stretch of the call; HD_NONE: it waits for its work, or is not in the graph. */
+/* The longest part of the call; HD_NONE: it waits for its activity, or is not in the graph. */
 static uint32_t call_node(const replay *r, const hd_launch *launch)
 {
     const hd_graph *g = r->graph;
@@ -77,7 +78,8 @@ static uint32_t call_node(const replay *r, const hd_launch *launch)
     return longest;
 }
 
-/* Of those in w->list up to and with number `at`, how many have not begun at a time; *begun: how many had last time. */
+/* Of the operations in w->list up to number `at`, how many have not begun at a time; *begun: how many had begun last
+ * time. */
 static uint32_t waiting_at(size_t *begun, const walker *w, size_t count, size_t at, const int64_t *starts, int64_t time)
 {
     while (*begun < count && starts[w->list[*begun]] <= time) ++*begun;
@@ -126,7 +128,7 @@ hd_status replay_most_waiting(uint32_t *out, const replay *r, const replay_times
 
 typedef struct sent {
     int64_t duration;
-    uint32_t call, name, waiting; /* waiting: when the call ends */
+    uint32_t call, name, waiting; /* waiting: number of waiting operations when the call ends */
 } sent;
 
 /* out NULL: only how many wait at most. */
@@ -148,8 +150,8 @@ static size_t list_sent(sent *out, uint32_t *most, walker *w)
     return sum;
 }
 
-/* Calls that are long when about `most` wait come first; their duration is then what is beyond the usual of their name,
- * the median of those at less than half of that. Returns how many. */
+/* Moves calls that are long while about `most` wait to the front; their duration is reduced by the usual one of their
+ * name, the median of those at less than half of `most`. Returns their number. */
 static size_t keep_long(sent *list, sent *spare, size_t count, uint32_t most)
 {
     size_t kept = 0;
@@ -161,7 +163,7 @@ static size_t keep_long(sent *list, sent *spare, size_t count, uint32_t most)
         size_t free_calls = 0;
         for (end = first; end < count && list[end].name == list[first].name; end++)
             free_calls += list[end].waiting < most / 2;
-        if (!free_calls) continue; /* nobody knows how long such a call takes */
+        if (!free_calls) continue; /* the usual duration of such a call is unknown */
         int64_t usual = list[first + free_calls / 2].duration;
         for (size_t i = first + free_calls; i < end; i++) {
             if (list[i].waiting < most - most / NEAR || list[i].duration / LONG_TIMES <= usual) continue;
@@ -172,7 +174,7 @@ static size_t keep_long(sent *list, sent *spare, size_t count, uint32_t most)
     return kept;
 }
 
-/* How long behind their slots these calls go on, without their wait. Sorts them by how many wait. */
+/* The lag from the start of a slot to the end of the wait for it. */
 static bool lag_of_slots(replay_lag *out, const replay *r, const sent *list, size_t count)
 {
     replay_sample *samples = hd_large_new(2 * count, sizeof *samples, r->large);
@@ -191,7 +193,7 @@ static bool lag_of_slots(replay_lag *out, const replay *r, const sent *list, siz
     return samples != NULL;
 }
 
-/* What these calls waited for a slot is no time of theirs. */
+/* Removes the time that these calls waited for a slot from their own time. */
 static void part_waits(replay *r, const sent *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -204,7 +206,7 @@ static void part_waits(replay *r, const sent *list, size_t count)
     r->blocked = count;
 }
 
-/* They tell a depth if the slots that it gives explain three quarters of their waits. */
+/* The calls imply a depth if its slots explain three quarters of their waits. */
 static hd_status try_depth(replay *r, sent *list, sent *spare, size_t count, hd_error *err)
 {
     replay_lag lag;

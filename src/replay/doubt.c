@@ -1,9 +1,9 @@
-/* doubt.c - how far what the trace does not tell moves the result of changes
+/* doubt.c - the uncertainty of the result of changes
  *
- * The self-check tells how far the replay is off as it is. With changes other work may come first, and other delays may
- * count: so the changed plan is replayed again with delays that vary as they did in the trace, those of few samples
- * more, as well as what the trace leaves open. By how much steps, span and busy time then differ is part of their
- * uncertainty.
+ * The self-check shows the error of the unchanged replay. With changes, other activities may come first and other
+ * delays may matter: so the changed plan is replayed again with delays that vary as they did in the trace (those with
+ * few samples more), and with alternatives for what the trace does not contain. The resulting differences of steps,
+ * span and busy time are part of their uncertainty.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -15,8 +15,8 @@
 
 enum { RUNS = 2 };
 
-/* Delays lie evenly within twice their median distance from the mean, and the mean is off by what few samples leave
- * open: by half of a delay without any. */
+/* Delays are distributed evenly within twice their median distance from the mean, and the mean has the uncertainty of
+ * its number of samples: half of a delay without samples. */
 int64_t replay_doubt(const replay *r, unsigned lag, uint32_t node, uint64_t chance)
 {
     const replay_lag *l = &r->lags[lag];
@@ -28,7 +28,7 @@ int64_t replay_doubt(const replay *r, unsigned lag, uint32_t node, uint64_t chan
     return off + (of_class % 2 ? mean : -mean);
 }
 
-/* How far a replay of this plan is from the known one, if that is more than what is known. */
+/* Replays the plan and keeps its difference from the known replay if that is larger than the differences so far. */
 static hd_status compare(replay_measures *most, const replay_measures *known, replay *r, const replay_plan *plan,
                          hd_error *err)
 {
@@ -63,7 +63,7 @@ static hd_status compare_data(replay_measures *most, const replay_measures *know
     return status;
 }
 
-/* With a link that leaves less while both directions copy. */
+/* With a link that leaves less to each direction while both copy. */
 static hd_status compare_link(replay_measures *most, const replay_measures *known, replay *r, hd_error *err)
 {
     double part = r->link.part;
@@ -73,7 +73,7 @@ static hd_status compare_link(replay_measures *most, const replay_measures *know
     return status;
 }
 
-/* By how much longer the other thread of a suspect takes with the changes. */
+/* How much longer the other thread of a suspect takes with the changes. */
 static int64_t change_of(const replay *r, const hd_graph_suspect *s)
 {
     const hd_graph_lane *lane = &r->graph->lanes[s->lane];
@@ -83,8 +83,8 @@ static int64_t change_of(const replay *r, const hd_graph_suspect *s)
     return now - was;
 }
 
-/* As if threads waited where they may: as long as the other thread takes with the changes; of several the one that
- * changes most. */
+/* Assumes that threads wait where they may: as long as the other thread takes with the changes; of several suspects,
+ * the one that changes most. */
 static hd_status compare_suspects(replay_measures *most, const replay_measures *known, replay *r, hd_error *err)
 {
     const hd_graph *g = r->graph;

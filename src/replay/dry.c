@@ -1,7 +1,7 @@
-/* dry.c - what would run, in which order, behind what: a plan without its times
+/* dry.c - prints a plan without times: what would run, in which order, after what
  *
- * Operations are numbered as they would begin. Each lists the operations that it waits for, with the kind of the edge,
- * and the call that launches it.
+ * Operations are numbered in the order in which they would begin. Each lists the operations that it waits for, with the
+ * kind of the edge, and the call that launches it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,17 +23,17 @@ static bool is_left_out(const replay *r, uint32_t node)
     return r->plan.flags[node] & (PLAN_PINNED | PLAN_GONE);
 }
 
-/* What an operation waits for, and in the place of work that is no operation what that waits for. */
+/* What an operation waits for; a removed activity is replaced by what it waits for itself. */
 typedef struct awaited {
     uint32_t node;
-    hd_edge_kind kind; /* by which it is waited for */
+    hd_edge_kind kind; /* kind of the wait */
 } awaited;
 
 /* Into list[EDGES_MOST]. false: there are more. */
 static bool find_awaited(awaited *list, size_t *count, const replay *r, uint32_t node)
 {
     awaited open[EDGES_MOST] = {{node, HD_EDGE_KINDS}};
-    size_t seen = 1; /* of open: works that are left out, of which those before `next` are looked at */
+    size_t seen = 1; /* of open: removed activities, of which those before `next` are processed */
     *count = 0;
     for (size_t next = 0; next < seen; next++) {
         replay_wait w;

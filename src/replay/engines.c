@@ -1,11 +1,11 @@
-/* engines.c - copies share an engine for each direction, and the link to the host
+/* engines.c - simulates copy engines, one per direction, and the link to the host
  *
- * Engine   One copy to the device at a time, and one from it; of pinned memory, since the others also wait for the
- *          host. An engine stays with the queue that it serves while the next of that is there. Where copies of one
- *          direction overlap in the trace, there is no such engine.
- * Link     While both engines copy, each gets a part of its rate alone: what large copies of the trace show that ran
- *          beside one of the other direction, against those of their direction that ran alone; else PART. In the trace
- *          this tells how long a copy takes alone; in a replay, when it ends.
+ * Engine   One copy to the device at a time, and one from it; only copies of pinned memory, since others also wait for
+ *          the host. An engine keeps serving a queue while that queue has a next copy. If copies of one direction
+ *          overlap in the trace, there is no such engine.
+ * Link     While both engines copy, each gets a part of its rate alone. That part comes from large copies of the trace
+ *          that ran at the same time as one of the other direction, compared with copies of their direction that ran
+ *          alone; else it is PART. From the trace this gives the time that a copy takes alone; in a replay, its end.
  */
 #include "replay/engines.h"
 
@@ -14,11 +14,11 @@
 #include "model/roles/copy_ways.h"
 #include "model/roles/sync_calls.h"
 
-#define PART 0.9 /* of its rate alone: H200, PCIe 5: 0.91 to the host, 0.86 to 0.91 from it */
+#define PART 0.9 /* of the rate alone: H200, PCIe 5: 0.91 to the host, 0.86 to 0.91 from it */
 enum {
     OVERLAP_PART = 50,     /* copies overlap if more than that part of their time does */
-    LARGE_BYTES = 1 << 20, /* from which on a copy tells a rate */
-    ALONE_LEAST = 3        /* copies that tell the rate of a direction */
+    LARGE_BYTES = 1 << 20, /* copies from this size on are used for rates */
+    ALONE_LEAST = 3        /* copies needed for the rate of a direction */
 };
 
 void engines_init(engines *e)
@@ -83,7 +83,9 @@ void engines_settle(const engines *e, replay *r, uint32_t node)
 {
     replay_share *share = share_of(r, node);
     if (!is_of_engine(r, node)) return;
-    if (overlaps(&e->of[0]) || overlaps(&e->of[1])) share->demand = 0; /* when those run is not simulated */
+    if (overlaps(&e->of[0]) || overlaps(&e->of[1]))
+        share->demand = 0; /* overlapping copies of a direction are not
+                              simulated */
     if (!overlaps(&e->of[is_out(r, node)])) return;
     share->sort = SHARE_NONE;
     share->full_ns = INT64_MIN;
@@ -94,7 +96,7 @@ typedef struct rates {
     gpu_arg bytes, size;
     double alone_ns[2], alone_bytes[2]; /* by is_out */
     uint64_t alone[2], beside;
-    double part, squares; /* of those beside one: sums of their parts */
+    double part, squares; /* of copies that ran with one of the other direction: sums of their parts */
     bool has[2];
 } rates;
 
@@ -115,13 +117,13 @@ static void add_alone(rates *x, uint32_t node, double ns, double both, double by
     x->alone[out]++;
 }
 
-/* Alone it would have taken `alone`: ns - both is what it did so, the rest it did in `both`. */
+/* Adds a copy that would have taken `alone`: for ns - both it ran alone, the rest of its work took `both`. */
 static void add_beside(rates *x, uint32_t node, double ns, double both, double bytes)
 {
     bool out = is_out(x->r, node);
     if (both < ns / 2 || x->alone[out] < ALONE_LEAST) return;
     double alone = bytes * x->alone_ns[out] / x->alone_bytes[out], part = (alone - (ns - both)) / both;
-    part = part < 0.5 ? 0.5 : part > 1 ? 1 : part; /* a link of one direction at a time */
+    part = part < 0.5 ? 0.5 : part > 1 ? 1 : part; /* a link that serves one direction at a time */
     x->part += part;
     x->squares += part * part;
     x->beside++;
@@ -177,14 +179,14 @@ bool engines_wait(int64_t *start, uint32_t *behind, const engines *e, const repl
     return true;
 }
 
-/* What takes `alone`, while the other direction copies for the first `both`. */
+/* The time of a copy that takes `alone`, while the other direction copies for the first `both`. */
 static int64_t time_beside(const replay *r, int64_t alone, int64_t both)
 {
     int64_t slow = replay_scaled(alone, 1 / r->link.part);
     return slow <= both ? slow : alone + both - replay_scaled(both, r->link.part);
 }
 
-/* How long the copy takes by the plan, if it is alone. */
+/* The duration of the copy in the plan, if it runs alone. */
 static int64_t time_alone(const replay *r, uint32_t node)
 {
     int64_t whole = r->graph->ends[node] - r->graph->starts[node], both = share_of(r, node)->demand;

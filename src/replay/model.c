@@ -1,12 +1,12 @@
-/* model.c - the delays of GPU work behind what it waits for
+/* model.c - models the delays between GPU activities and what they wait for
  *
- * A class of edges has samples where nothing else can have held the work back: behind a launch, where the queue was
- * idle before the call; behind work and events, where the launch was due before, and of events the last. Its delay is
- * the mean of their middle four fifths, which neither outliers move nor times that were rounded. Delays of launches
- * count from the end of the call or from its start, whichever has the smaller spread; of a call that waits for what it
- * launches from its start, and what that is longer than of other calls is the call's own. A class without samples has
- * the delay of that of its kind, launch, queue or event, which has most; behind a queue of which no class has any, 1
- * us, as all traces of NVIDIA's GPUs have at least.
+ * A class of edges has samples where nothing else can have held the activity back: after a launch, if the queue was
+ * idle before the call; after activities and events, if the launch was due before, and only the last of several events.
+ * Its delay is the mean of the middle four fifths, which is robust against outliers and rounded times. Delays of
+ * launches count from the end or the start of the call, whichever has the smaller spread; for a call that waits for
+ * what it launches from its start, and its extra duration compared with other calls is the call's own. A class without
+ * samples gets the delay of the class of its kind (launch, queue or event) with most samples; if no class after a queue
+ * has any, 1 us, which is the minimum in all traces of NVIDIA's GPUs.
  */
 #include <stdio.h>
 #include <string.h>
@@ -61,7 +61,7 @@ void replay_lag_name(char *out, size_t size, unsigned lag)
                  roles[(at - LAG_QUEUE / 2) % LAG_ROLES], (lag - LAG_QUEUE) % 2 ? " of one launch" : "");
 }
 
-/* A call that waits for its work has no stretch before that has ended: the edge comes from what is before the call. */
+/* A call that waits for its activity has no finished part before: the edge starts at what is before the call. */
 static void set_launch_class(replay *r, uint32_t node, uint32_t from)
 {
     const hd_launch *launch = &r->scope.launches->launches[replay_work(r, node)->launch];
@@ -83,8 +83,8 @@ uint32_t replay_own_call(const replay *r, uint32_t node)
 
 /* ---- samples ---- */
 
-/* When the other edges, and what it shares, let a node begin, by the times of the trace and the delays known so far;
- * those of the same kind without a delay. */
+/* When the other edges, and shared resources, let a node begin, by the times of the trace and the delays known so far;
+ * edges of the same kind without a delay. */
 static int64_t others_ready(const replay *r, uint32_t node, size_t except)
 {
     const hd_graph *g = r->graph;
@@ -147,7 +147,7 @@ static bool has_launch(const hd_graph *g, uint32_t node)
     return false;
 }
 
-/* Work whose launch is not known may have waited for that. */
+/* An activity without a known launch may have waited for that. */
 static void sample_gpu(sampler *s)
 {
     const replay *r = s->r;
@@ -168,7 +168,7 @@ static void sample_gpu(sampler *s)
 
 /* ---- their means ---- */
 
-/* The median distance of sorted samples from their median, found from there to both sides. */
+/* The median distance of sorted samples from their median, by a search from there to both sides. */
 static int64_t median_distance(const replay_sample *list, size_t count)
 {
     size_t below = count / 2, above = count / 2;
@@ -191,7 +191,7 @@ replay_lag replay_lag_of(const replay_sample *list, size_t count, uint64_t seen)
                         .samples = seen};
 }
 
-/* Into out[LAG_CLASSES], those that have samples. */
+/* Writes into out[LAG_CLASSES] those with samples. */
 static bool reckon_lags(sampler *s, replay_lag *out)
 {
     replay_sample *spare = hd_large_new(s->count + 1, sizeof *spare, s->r->large);
@@ -209,8 +209,8 @@ static bool reckon_lags(sampler *s, replay_lag *out)
     return true;
 }
 
-/* What a call that waits takes until its work is launched: the delay of that is that of others, of the same call or of
- * those of which there are most. */
+/* The time a waiting call takes until its activity is launched: the launch delay is that of other calls, of the same
+ * function or of the class with most samples. */
 static void part_calls(replay_lag *lags)
 {
     unsigned most = 0;
@@ -238,7 +238,7 @@ static bool reckon_launches(sampler *s)
     return true;
 }
 
-/* Of the classes of one kind, from `first` to `end`. */
+/* For classes without samples, of one kind, from `first` to `end`. */
 static void lend_lags(replay_lag *lags, unsigned first, unsigned end, int64_t usual_ns)
 {
     uint32_t best = LAG_CLASSES;

@@ -1,4 +1,4 @@
-/* notes.c - what a replay did not know, left out or took for granted */
+/* notes.c - notes on what a replay did not know, left out or assumed */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 enum { DEPTH_USUAL = 1024 }; /* of a launch queue */
 
-/* Work that waited last for something of a kind of which there is no sample; *first: the first such kind. */
+/* Counts activities whose last wait is of a kind without samples; *first: the first such kind. */
 static uint64_t count_guesses(unsigned *first, const replay *r)
 {
     const hd_graph *g = r->graph;

@@ -1,10 +1,10 @@
-/* order.c - who launches first, where several threads do, or queues become one
+/* order.c - the order of launches when several threads launch, or queues are merged
  *
- * A queue that several become (--streams) gets their work in the order of launches; a call that waits for a stream or
- * device waits for what that has got until then. Both hang on when threads get there, which a change may shift. So a
- * replay is run again with what it says of that, until it stays the same. What one queue has in the trace keeps its
- * order, and a thread waits for what it waited for where it launched some of that queue itself: threads wait for one
- * another as well, which no trace tells.
+ * A queue merged from several (--streams) gets their activities in launch order; a call that waits for a stream or
+ * device waits for the activities launched on it until then. Both depend on when threads get there, which a change may
+ * shift. So the replay is repeated with the resulting order until it no longer changes. A queue of the trace keeps its
+ * order, and a thread keeps waiting for an activity if it launched some of that queue itself: threads also wait for
+ * each other, which no trace shows.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ typedef struct order {
     size_t count;
     uint32_t *places; /* by node less first_work: in the list; HD_NONE */
     uint32_t *alike;  /* as in the plan */
-    bool moved;       /* something is not as it was */
+    bool moved;       /* something changed */
 } order;
 
 bool replay_is_ours(const replay *r, const hd_graph_lane *lane)
@@ -41,7 +41,7 @@ bool replay_is_ours(const replay *r, const hd_graph_lane *lane)
     return false;
 }
 
-/* Queues, by device and stream, become as many as there shall be, in turn: out[lane]; -1: it is none. */
+/* Maps queues, by device and stream, to the requested number of queues, round-robin: out[lane]; -1: none. */
 static void number_queues(int64_t *out, const replay *r)
 {
     const hd_graph *g = r->graph;
@@ -108,7 +108,8 @@ static void place_works(order *o)
 
 /* ---- what queues wait for ---- */
 
-/* The call that made the queue of this work wait for its events: the last such on the thread, before the launch. */
+/* The call that made the queue of this activity wait for its events: the last such call of the thread before the
+ * launch. */
 static uint32_t call_of_wait(const replay *r, uint32_t node)
 {
     const hd_graph *g = r->graph;
@@ -125,7 +126,7 @@ static uint32_t call_of_wait(const replay *r, uint32_t node)
     return HD_NONE;
 }
 
-/* What another thread launched onto the queue since then waits as well. */
+/* Activities that another thread launched on the queue since then wait as well. */
 static void set_alike(order *o)
 {
     replay *r = o->r;
@@ -146,7 +147,7 @@ static void set_alike(order *o)
 
 /* ---- what calls wait for ---- */
 
-/* The last work of a queue before a time; HD_NONE. */
+/* The last activity of a queue before a time; HD_NONE. */
 static uint32_t last_before(const order *o, size_t place, int64_t time)
 {
     const placed *list = o->list;
@@ -171,7 +172,7 @@ static void set_awaited(order *o)
     }
 }
 
-/* One round, by the times of a replay, or as recorded. */
+/* One round, with the times of a replay, or as recorded. */
 static hd_status set_order(bool *moved, replay *r, const replay_times *times, hd_error *err)
 {
     size_t works = (size_t)(r->graph->node_count - r->first_work) + 1;
@@ -203,7 +204,7 @@ static hd_status set_order(bool *moved, replay *r, const replay_times *times, hd
 
 /* ---- whose waits hang on it ---- */
 
-/* By lane of a queue, the thread that launches all of it; HD_NONE: several do, or it is not known. */
+/* By lane of a queue, the thread that launches all of it; HD_NONE: several, or unknown. */
 static uint32_t launcher_of(const replay *r, const hd_graph_lane *lane)
 {
     uint32_t thread = HD_NONE;
@@ -290,7 +291,7 @@ hd_status replay_settle(replay *r, hd_error *err)
         HD_TRY(replay_simulate(&r->changed, r, &r->plan, err));
     }
     if (round) HD_TRY(replay_measure(&last, r, &r->changed, err));
-    for (int i = 0; i < REPLAY_MEASURES; i++) /* threads may have to wait for one another */
+    for (int i = 0; i < REPLAY_MEASURES; i++) /* threads may have to wait for each other */
         r->doubt.ns[i] = last.ns[i] < first.ns[i] ? first.ns[i] - last.ns[i] : last.ns[i] - first.ns[i];
     return HD_OK;
 }

@@ -1,4 +1,4 @@
-/* path.c - the critical path of a replay: back from what ends last, by class */
+/* path.c - the critical path of a replay: back from the node that ends last, by class */
 #include "base/error.h"
 #include "replay/replay.h"
 

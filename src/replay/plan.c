@@ -1,4 +1,4 @@
-/* plan.c - what is to be run: all as it was, and with the changes of calls and kernels that options ask for */
+/* plan.c - the plan of a replay: everything as recorded, with the requested changes of calls and kernels */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +54,7 @@ static hd_status none_of(const char *text, const char *option, hd_error *err)
 
 /* ---- as it was ---- */
 
-/* Work is in the window where its call is. */
+/* An activity is in the window if its call is. */
 static bool is_left_out(const replay *r, uint32_t node, int64_t stream)
 {
     int64_t start = r->graph->starts[node];
@@ -65,7 +65,7 @@ static bool is_left_out(const replay *r, uint32_t node, int64_t stream)
     return hd_trace_track_at(r->trace, replay_work(r, node)->track)->stream != stream;
 }
 
-/* "*gemm*,4711": names, and ids of slices, which are marked in `rows`; what is left are patterns, in `patterns`. */
+/* Splits "*gemm*,4711" into ids of slices, which are marked in `rows`, and patterns, into `patterns`. */
 static hd_status part_events(uint8_t *rows, uint64_t row_count, char *patterns, const char *text, hd_error *err)
 {
     char *end = patterns;
@@ -86,7 +86,7 @@ static hd_status part_events(uint8_t *rows, uint64_t row_count, char *patterns, 
     return HD_OK;
 }
 
-/* All but the events that are asked for stay where they are. */
+/* Keeps all events except the requested ones in place. */
 static hd_status pin_others(replay *r, replay_plan *plan, hd_error *err)
 {
     const char *text = r->options->events;
@@ -193,7 +193,7 @@ uint32_t replay_launch_node(const replay *r, uint32_t node)
     return HD_NONE;
 }
 
-/* waits: what they wait for stays. */
+/* waits: their dependencies stay. */
 static void drop_nodes(replay *r, node_range range, bool waits)
 {
     for (uint32_t n = range.first; n < range.end; n++) {
@@ -289,7 +289,8 @@ static hd_status scale(replay *r, const char *text, hd_error *err)
     return status;
 }
 
-/* A slice of a thread goes with all that is in it, and the work that is launched there; work with its call. */
+/* A slice of a thread is removed with its nested slices and the activities launched there; an activity is removed with
+ * its call. */
 static hd_status remove_named(replay *r, hd_error *err)
 {
     const hd_graph *g = r->graph;

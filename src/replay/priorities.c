@@ -1,7 +1,7 @@
-/* priorities.c - priorities of streams: whether they differ, and what the options give
+/* priorities.c - priorities of streams: whether they differ, and those set by options
  *
- * Traces tell priorities by the argument `priority` of kernels, as Kineto has it from CUDA 13.1 on; readers whose
- * files say it of streams write the same (nsys, captures). As CUDA has it, lower numbers go first, and 0 is the
+ * Traces have priorities in the argument `priority` of kernels, as Kineto writes it from CUDA 13.1 on; readers of files
+ * with stream priorities write the same argument (nsys, captures). As in CUDA, lower numbers go first, and 0 is the
  * default; copies have none.
  */
 #include <stdlib.h>

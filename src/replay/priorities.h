@@ -4,11 +4,11 @@
 
 #include "replay/replay.h"
 
-/* Do they differ on some device? false: no memory. */
+/* Whether they differ on some device. false: no memory. */
 bool replay_priorities_settle(replay *r);
 /* "priorities", "priorities=…"? */
 bool replay_is_priorities(const char *schedule);
-/* What that option gives. Errors: ARGUMENT; MEMORY. */
+/* Applies the option --schedule. Errors: ARGUMENT; MEMORY. */
 hd_status replay_change_priorities(replay *r, hd_error *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* queues.c - changes of what follows what on the queues of a GPU: fuse, graph, overlap */
+/* queues.c - changes of the order on the queues of a GPU: fuse, graph, overlap */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 enum {
     STREAMS_MOST = 128, /* hardware queues of a GPU */
-    LOOK_BACK = 1024    /* pieces of work in a row that are moved */
+    LOOK_BACK = 1024    /* activities in a row that are moved */
 };
 
 /* ---- fuse ---- */
@@ -36,7 +36,8 @@ static bool waits_elsewhere(const hd_graph *g, uint32_t node)
     return false;
 }
 
-/* One launch can stand for both: one thread launches them and does not wait in between, nor does either wait elsewhere.
+/* Whether one launch can replace both: one thread launches them without waiting in between, and neither activity waits
+ * elsewhere.
  */
 static bool can_fuse(const replay *r, const uint8_t *is_awaited, uint32_t before, uint32_t node)
 {
@@ -52,7 +53,7 @@ static bool can_fuse(const replay *r, const uint8_t *is_awaited, uint32_t before
     return true;
 }
 
-/* By node of a queue: something but its queue waits for it. */
+/* By node of a queue: something other than its queue waits for it. */
 static uint8_t *find_awaited(const replay *r)
 {
     const hd_graph *g = r->graph;
@@ -119,8 +120,8 @@ static void find_launches(step_launches *steps, replay *r)
     }
 }
 
-/* The first launch of a step launches all of its kernels; its thread does not do what it did between that and the last
- * one, but for waiting. */
+/* The first launch of a step launches all its kernels; its thread skips what it did between that and the last launch,
+ * except waiting. */
 static hd_status make_graphs(replay *r, hd_error *err)
 {
     const hd_graph *g = r->graph;
@@ -147,11 +148,12 @@ static hd_status make_graphs(replay *r, hd_error *err)
 
 typedef struct adder {
     const replay *r;
-    uint32_t *lasts[2]; /* by node of a queue less first_work: the last before it that stays, that overlaps; HD_NONE */
-    const uint64_t *by; /* by lane: how many queues take what stays, in turn */
+    uint32_t *lasts[2]; /* by node of a queue minus first_work: the last before it that stays, and the last that
+                           overlaps; HD_NONE */
+    const uint64_t *by; /* by lane: number of queues that take the staying activities, in turn */
     replay_edge *list;
     size_t count, capacity;
-    bool failed, moves[GPU_CLASSES]; /* moves: some of these overlap */
+    bool failed, moves[GPU_CLASSES]; /* moves: classes of which some overlap */
 } adder;
 
 static void add_edge(adder *a, uint32_t node, uint32_t from, uint8_t kind)
@@ -160,7 +162,7 @@ static void add_edge(adder *a, uint32_t node, uint32_t from, uint8_t kind)
     if (!a->failed) a->list[a->count++] = (replay_edge){node, from, kind};
 }
 
-/* A queue that waited for an event did so for all that came behind. */
+/* A queue that waited for an event did so for all later activities. */
 static void keep_events(adder *a, const hd_graph_lane *lane, uint32_t node)
 {
     const hd_graph *g = a->r->graph;
@@ -173,7 +175,7 @@ static void keep_events(adder *a, const hd_graph_lane *lane, uint32_t node)
     }
 }
 
-/* Who waited for work that is moved waits for the events for which its queue waited before that. */
+/* What waited for a moved activity now also waits for the events that its queue had waited for before it. */
 static void keep_events_of(adder *a, uint32_t node, uint32_t moved, uint8_t kind)
 {
     const hd_graph *g = a->r->graph;
@@ -186,8 +188,8 @@ static void keep_events_of(adder *a, uint32_t node, uint32_t moved, uint8_t kind
     }
 }
 
-/* A call that waited for a queue waits for all that it became, an event for all but what does without events; the call
- * of a copy waits for that alone. */
+/* A call that waited for a queue waits for all queues that it became, an event for all except those that ignore events;
+ * the call of a copy waits only for the copy. */
 static void keep_waits(adder *a, uint32_t node)
 {
     const hd_graph *g = a->r->graph;
@@ -224,7 +226,8 @@ bool replay_index_added(replay_plan *p, const replay *r, replay_edge *list, size
     return spare && p->first_added;
 }
 
-/* What stood behind a copy to the device may need it, and a copy from it what stood before. */
+/* Activities after a copy to the device may need its data, and a copy from the device may need the activities before
+ * it. */
 static bool list_data(replay *r, const adder *a)
 {
     adder data = {.r = r};
@@ -283,8 +286,8 @@ static bool has_rest(const replay *r, const hd_graph_lane *lane, const bool *ove
     return false;
 }
 
-/* Where a queue has both, what overlaps follows what overlaps; the rest keeps the events, and becomes `by` queues,
- * which take it in turn. */
+/* In a queue with both, overlapping activities follow overlapping ones; the rest keeps the events, and becomes `by`
+ * queues, which take activities in turn. */
 static void part_lane(adder *a, replay *r, const hd_graph_lane *lane, const bool *overlaps, uint64_t by)
 {
     uint32_t last[2] = {HD_NONE, HD_NONE}, turns[STREAMS_MOST]; /* turns: the last of each queue of the rest */
@@ -305,7 +308,7 @@ static void part_lane(adder *a, replay *r, const hd_graph_lane *lane, const bool
     }
 }
 
-/* Parts queues: of these classes, and the rest by as many. */
+/* Splits queues: these classes, and the rest into `by` queues. */
 static hd_status part(replay *r, const bool *overlaps, uint64_t by, hd_error *err)
 {
     const hd_graph *g = r->graph;
@@ -329,7 +332,7 @@ static hd_status part(replay *r, const bool *overlaps, uint64_t by, hd_error *er
 
 /* ---- the whole ---- */
 
-/* As if work did not need what stands before it on its queue; 1: it does. */
+/* 0: activities do not depend on earlier ones of their queue; 1: they do. */
 static hd_status parse_schedule(uint64_t *out, replay *r, hd_error *err)
 {
     const char *text = r->options->schedule;

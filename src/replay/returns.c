@@ -1,8 +1,9 @@
-/* returns.c - when calls return that wait for work
+/* returns.c - when waiting API calls return
  *
- * Such a call returns when it has done its own, and not before some time has passed since the work was done. One that
- * had to wait shows the latter, one whose work was done long before the former; what a call does not show is the mean
- * of those of its name. Of a copy's call that waits for its copy the launch shows what it takes itself (model.c).
+ * Such a call returns when its own work is done, and not before some time has passed since the end of the activity. A
+ * call that had to wait shows the latter; a call whose activity had ended long before shows the former; what a call
+ * does not show is the mean over its name. For a copy's call that waits for the copy, the launch shows the own part
+ * (model.c).
  */
 #include "base/error.h"
 #include "base/memory/large.h"
@@ -14,7 +15,7 @@
 
 typedef struct waiting {
     uint32_t node, name, launched; /* launched: a copy that it launches and waits for; HD_NONE */
-    int64_t length, since_ns;      /* since_ns: from the end of the work to the start of the stretch */
+    int64_t length, since_ns;      /* since_ns: from the end of the activity to the start of the part */
 } waiting;
 
 static bool get_waiting(waiting *out, const replay *r, uint32_t node)
@@ -64,7 +65,7 @@ static bool add_kind(replay *r, const waiting *list, size_t count, replay_sample
     return true;
 }
 
-/* No more than the call had time for. */
+/* At most the time that the call took. */
 static int64_t own_of(const replay *r, const waiting *w, const replay_return_kind *kind)
 {
     const hd_graph *g = r->graph;
@@ -97,7 +98,7 @@ static bool add_kinds(replay *r, const waiting *list, size_t count)
     return fine;
 }
 
-/* Where no call of a name had to wait, it wakes like those of the name of which most had. */
+/* If no call of a name had to wait, it has the wake-up time of the name with most calls that had to. */
 static void add_returns(replay *r, const waiting *list, size_t count)
 {
     const replay_return_kind *kind = r->return_kinds, *most = kind;

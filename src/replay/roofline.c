@@ -1,8 +1,8 @@
-/* roofline.c - another GPU: compute work takes as much more or less time as the rooflines of both allow
+/* roofline.c - another GPU: compute activities are scaled by the ratio of the two rooflines
  *
- * An operator of which FLOP and bytes are known is bound by compute or by memory on each of the two; work of others
- * counts as bound by memory. What is far from its roofline on one GPU stays as far on the other. Communication, copies
- * and threads stay as they were.
+ * An operator with known FLOP and bytes is bound by compute or by memory on each of the two GPUs; activities of other
+ * operators count as bound by memory. The efficiency relative to the roofline is assumed to be the same on both.
+ * Communication, copies and threads do not change.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,9 +16,10 @@ typedef struct exchange {
     replay *r;
     gpu_peaks from, to;
     gpu_op_figures ops;
-    gpu_i128 known, bound, rest; /* time of work: by its operator, bound by compute on the first GPU; all other */
+    gpu_i128 known, bound, rest; /* time of activities: with a known operator; bound by compute on the first GPU; all
+                                    others */
     double memory;               /* factor of the rest */
-    char told[64];               /* what the trace says in the place of the GPU that was given */
+    char told[64];               /* the GPU model in the trace, if it is not the given one */
 } exchange;
 
 /* A model of the table by its whole name, or the first that has `text` as a word. Into out, of 64 bytes. */
@@ -33,7 +34,7 @@ static hd_status find_model(char *out, const hd_gpus *gpus, const char *text, si
     return HD_OK;
 }
 
-/* The first model that the trace tells of its GPUs, but for `given`; into out, of 64 bytes, empty if there is none. */
+/* The first GPU model in the trace other than `given`; into out, of 64 bytes, empty if there is none. */
 static hd_status find_told(char *out, const exchange *x, const hd_gpus *gpus, hd_error *err)
 {
     gpu_peaks told;
@@ -72,7 +73,7 @@ static double least(const gpu_roofline *roofline)
     return roofline->compute_ns > roofline->memory_ns ? roofline->compute_ns : roofline->memory_ns;
 }
 
-/* Of a piece of work; 0: no peaks are known of its GPU. *failed: no memory. */
+/* Of an activity; 0: the peaks of its GPU are unknown. *failed: no memory. */
 static double factor_of(exchange *x, uint32_t node, bool *failed)
 {
     const replay *r = x->r;

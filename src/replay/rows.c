@@ -1,5 +1,5 @@
-/* rows.c - the tracks of queues as the plan has them: what follows one another is a queue. The first that a stream
- * becomes keeps its track, the others get one of their own beside it. */
+/* rows.c - tracks for the queues of a plan: activities that follow one another are a queue. The first queue that a
+ * stream becomes keeps its track, the others get tracks of their own next to it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +80,7 @@ static hd_status make_track(uint32_t *out, replay_rows *rows, uint32_t from, uns
     return hd_copy_add_meta(rows->builder, rows->names, &event, err);
 }
 
-/* By lane, how many queues have it already; by first node, its track. */
+/* By lane, number of its queues so far; by first node, its track. */
 static hd_status set_tracks(replay_rows *rows, const uint32_t *firsts, uint32_t *tracks, unsigned *used, hd_error *err)
 {
     const replay *r = rows->r;

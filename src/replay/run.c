@@ -1,4 +1,4 @@
-/* run.c - heddle/replay.h: the graph, its delays, the replay without change, then what is asked for */
+/* run.c - heddle/replay.h: the graph, its delays, the unchanged replay, then the requested one */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

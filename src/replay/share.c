@@ -1,4 +1,4 @@
-/* share.c - what work of several queues of a device shares: its SMs (sms.c), and the engines of copies (engines.c) */
+/* share.c - resources shared by several queues of a device: SMs (sms.c), and copy engines (engines.c) */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -44,7 +44,7 @@ typedef struct device {
 
 struct replay_sharer {
     sms_sharing of;
-    uint32_t *afters; /* by work less first_work: what follows on its queue */
+    uint32_t *afters; /* by activity minus first_work: the next one on its queue */
     device *devices;
 };
 
@@ -133,7 +133,8 @@ void replay_sharer_free(replay_sharer *s)
     free(s);
 }
 
-/* Two queues with work that shares something; false also: no memory, which the replay finds out itself. */
+/* Whether two queues have activities that share a resource; false also without memory, which the replay itself
+ * detects. */
 bool replay_shares_any(const replay *r)
 {
     if (r->is_crowded) return true;

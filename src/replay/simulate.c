@@ -1,7 +1,7 @@
-/* simulate.c - when each node of the graph runs, by what it waits for
+/* simulate.c - computes when each node of the graph runs
  *
- * A node begins when the last of its edges is ready; what waits for nothing begins when it did. Each node comes behind
- * all that it waits for, found depth first, so that this takes O(nodes + edges).
+ * A node begins when the last of its edges is ready; a node that waits for nothing begins when it did. Nodes are
+ * processed depth first, each after everything that it waits for, in O(nodes + edges).
  */
 #include "base/error.h"
 #include "base/heap.h"
@@ -18,8 +18,8 @@ static int64_t delay_of(const replay *r, const replay_plan *plan, unsigned lag, 
     return varied < 0 && ns >= 0 ? 0 : varied;
 }
 
-/* Work that begins while what is before it runs does so behind the same part of it; else behind the delay that such
- * work has. */
+/* An activity that overlaps the previous one of its queue begins at the same fraction of it; others begin after the
+ * delay of their class. */
 int64_t replay_ready(const replay *r, const replay_plan *plan, uint32_t node, uint32_t from, hd_edge_kind kind,
                      replay_span from_now)
 {
@@ -54,8 +54,8 @@ static uint32_t awaited_from(const replay *r, size_t edge)
     return low < r->awaited_count && r->awaited[low].edge == edge ? r->awaited[low].from : r->graph->froms[edge];
 }
 
-/* Communication that was moved to a queue of its own: calls wait for it that wait for the device, or for what it is not
- * known, and no others. */
+/* Communication that was moved to a queue of its own: only calls that wait for the device, or for an unknown target,
+ * wait for it. */
 static bool is_left_behind(const replay *r, const replay_plan *p, uint32_t node, uint32_t from)
 {
     if (!replay_is_work(r, from) || !(p->flags[from] & PLAN_NO_EVENT)) return false;
@@ -115,7 +115,7 @@ static bool has_thread(const simulation *s, uint32_t node)
            g->first_edges[node] < g->first_edges[node + 1] && g->edge_kinds[g->first_edges[node]] == HD_EDGE_THREAD;
 }
 
-/* It waits for the stretch before it on its thread, and for nothing else: so are most nodes. */
+/* It waits only for the previous part of its thread: most nodes do. */
 static bool is_plain(const simulation *s, uint32_t node)
 {
     const hd_graph *g = s->r->graph;
@@ -124,7 +124,7 @@ static bool is_plain(const simulation *s, uint32_t node)
            (!p->slots || p->slots[node] == HD_NONE);
 }
 
-/* Something that the node waits for and that has not run yet; HD_NONE. */
+/* A node that it waits for and that has not run yet; HD_NONE. */
 static uint32_t find_new(const simulation *s, uint32_t node)
 {
     replay_wait w;
@@ -168,7 +168,7 @@ static void find_start(const simulation *s, uint32_t node)
     t->starts[node] = gpu_time(start);
 }
 
-/* Not of what shares something. */
+/* Not for nodes that share a resource. */
 static int64_t find_end(const simulation *s, uint32_t node)
 {
     const replay_times *t = s->out;
@@ -195,7 +195,7 @@ static void run_all(simulation *s)
         while (depth) {
             uint32_t node = s->stack[depth - 1], before = find_new(s, node);
             s->states[node] = NODE_OPEN;
-            if (before == node) before = HD_NONE; /* never, for the graph and the plans */
+            if (before == node) before = HD_NONE; /* never happens with the graph and its plans */
             if (before == HD_NONE) {
                 find_start(s, node);
                 s->out->ends[node] = find_end(s, node);
@@ -218,15 +218,15 @@ typedef struct begins {
 typedef struct timeline {
     simulation *s;
     replay_sharer *sharer;
-    size_t *first_afters; /* by node, one more at the end: those that wait for it, in `afters` */
+    size_t *first_afters; /* by node, one more at the end: nodes that wait for it, in `afters` */
     uint32_t *afters;
-    uint32_t *missing; /* by node: for how many it still waits */
-    begins *heap;      /* by start: nodes that are NODE_OPEN, also at starts that they had before */
+    uint32_t *missing; /* by node: number of nodes that it still waits for */
+    begins *heap;      /* by start: nodes that are NODE_OPEN, also with outdated starts */
     size_t count, capacity;
     bool failed;
 } timeline;
 
-/* But for the wait for the stretch before it on its thread. */
+/* Except the wait for the previous part of its thread. */
 static bool next_wait(replay_wait *out, const simulation *s, uint32_t node, size_t *at)
 {
     if (s->plan->flags[node] & PLAN_PINNED || is_plain(s, node)) return false;
@@ -266,7 +266,7 @@ static void push(timeline *l, uint32_t node)
     HD_HEAP_PUSH(l->heap, l->count, added, x, y, x->start != y->start ? x->start < y->start : x->node < y->node);
 }
 
-/* What waited for one more. */
+/* One of its waits is over. */
 static void pass_on(timeline *l, uint32_t node)
 {
     if (--l->missing[node] || l->s->states[node] != NODE_NEW) return;
@@ -276,7 +276,7 @@ static void pass_on(timeline *l, uint32_t node)
 
 static void move_after(timeline *l, uint32_t after);
 
-/* The node ends at another time now: what waits for it begins at another, and calls that wait already return then. */
+/* The node's end changes: so do the starts of nodes that wait for it, and the returns of calls that are waiting. */
 static void move_end(timeline *l, uint32_t node, int64_t end)
 {
     l->s->out->ends[node] = end;
@@ -355,7 +355,7 @@ static hd_status run_in_time(simulation *s, hd_error *err)
         find_start(s, n);
         push(&l, n);
     }
-    for (uint32_t n = 0; status == HD_OK && n < nodes; n++) { /* what is left then waits for itself */
+    for (uint32_t n = 0; status == HD_OK && n < nodes; n++) { /* the remaining nodes wait for themselves */
         while (l.count) begin_first(&l);
         if (s->states[n] != NODE_NEW) continue;
         find_start(s, n);

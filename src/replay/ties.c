@@ -1,10 +1,10 @@
-/* ties.c - what a replay owes to chance: it is run again with the order of launches permuted that come at one time
+/* ties.c - sensitivity to launch order: replays with near-simultaneous launches permuted
  *
- * A queue runs work in the order in which it is launched. What one thread launches keeps its order; of what several
- * launch at one time, or within a tolerance, either may come first. So each run gives every work a place by the time
- * of its launch in the replay, plus a random part of the tolerance that its seed makes, but not beyond the end of work
- * for which others may have waited before they were launched. Dependencies stay: who waited for work on a queue waits
- * for all that was before it there, and who was behind one that waits for an event is not before it.
+ * A queue runs activities in launch order. Launches of one thread keep their order; launches of several threads at one
+ * time, or within a tolerance, may come in any order. So each run orders activities by their launch time in the replay
+ * plus a random part of the tolerance from its seed, but not beyond the end of an activity that others may have waited
+ * for before their launch. Dependencies stay: what waited for an activity on a queue waits for everything before it
+ * there, and what was after one that waits for an event does not move before it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,14 +16,14 @@
 #include "replay/rows.h"
 
 typedef struct tied {
-    int64_t launched, latest; /* it takes its place then */
+    int64_t launched, latest; /* its place is decided by these */
     int64_t time;             /* of this run, with `chance` below */
     uint64_t chance;
     uint32_t node, thread; /* lane */
     uint32_t at;           /* in its group */
 } tied;
 
-/* Works of a queue that may change places, and the one behind them. */
+/* Activities of a queue that may change places, and the one after them. */
 typedef struct group {
     size_t first, count;
     uint32_t behind;
@@ -33,15 +33,15 @@ typedef struct ties {
     replay *r;
     const replay_times *base;
     tied *list, *spare; /* spare: the order of this run */
-    tied *of_threads;   /* by lane: what it launched before */
+    tied *of_threads;   /* by lane: its previous launch */
     group *groups;
     size_t count, group_count, group_capacity;
     /* by node of a queue less first_work */
-    uint32_t *firsts, *lasts;   /* of those of its group from it on the first of this run, of those up to it the last;
-                                 HD_NONE: itself */
+    uint32_t *firsts, *lasts;   /* of its group from it on, the first in this run; of its group up to it, the last;
+                                   HD_NONE: itself */
     uint8_t *moved;             /* in some run */
     int64_t *earliest, *latest; /* start */
-    replay_plan plan;           /* of this run; all but the order is that of the replay */
+    replay_plan plan;           /* of this run; only the order differs from the replay */
     replay_edge *added;
     size_t added_count, added_capacity;
     replay_measures as_is, least, most;
@@ -51,14 +51,14 @@ typedef struct ties {
 
 /* ---- groups ---- */
 
-/* HD_NONE: not known, or another call launches it now. */
+/* HD_NONE: unknown, or another call launches it now. */
 static uint32_t launch_of(const replay *r, uint32_t node)
 {
     bool is_free = !(r->plan.flags[node] & (PLAN_PINNED | PLAN_GONE | PLAN_NO_LAUNCH));
     return is_free ? replay_launch_node(r, node) : HD_NONE;
 }
 
-/* One thread alone has an order. */
+/* A single thread has a fixed order. */
 static void close_group(ties *t, size_t first, bool is_mixed, uint32_t behind)
 {
     if (!is_mixed) {
@@ -70,7 +70,7 @@ static void close_group(ties *t, size_t first, bool is_mixed, uint32_t behind)
     if (!t->failed) t->groups[t->group_count++] = (group){first, t->count - first, behind};
 }
 
-/* One queue as the plan has it, from its first work on. */
+/* One queue of the plan, from its first activity on. */
 static void group_queue(ties *t, const uint32_t *afters, uint32_t node, int64_t within)
 {
     const replay *r = t->r;
@@ -80,7 +80,7 @@ static void group_queue(ties *t, const uint32_t *afters, uint32_t node, int64_t 
     for (; node != HD_NONE; node = afters[node - r->first_work]) {
         uint32_t from = launch_of(r, node);
         if (from != HD_NONE && t->base->starts[from] > launched) launched = t->base->starts[from];
-        if (from == HD_NONE || launched > latest) { /* nothing before it can come behind it */
+        if (from == HD_NONE || launched > latest) { /* no earlier one can come after it */
             close_group(t, first, is_mixed, node);
             first = t->count;
             is_mixed = false;
@@ -121,7 +121,7 @@ static inline bool comes_before(const tied *x, const tied *y)
     return x->chance != y->chance ? x->chance < y->chance : x->at < y->at;
 }
 
-/* What a thread launched before comes before. */
+/* The previous launch of the thread comes before. */
 static void draw(const ties *t, tied *list, size_t count, uint64_t seed)
 {
     for (size_t i = 0; i < count; i++) {
@@ -142,7 +142,7 @@ static void draw(const ties *t, tied *list, size_t count, uint64_t seed)
     for (size_t i = 0; i < count; i++) t->of_threads[list[i].thread].node = HD_NONE;
 }
 
-/* false: all stay where they were. */
+/* false: nothing moved. */
 static bool order_group(ties *t, const group *g, uint64_t seed)
 {
     const uint32_t first_work = t->r->first_work;
@@ -157,7 +157,7 @@ static bool order_group(ties *t, const group *g, uint64_t seed)
     for (size_t i = 0; i < g->count; i++) {
         t->plan.befores[order[i].node - first_work] = before;
         before = order[i].node;
-        list[order[i].at].at = (uint32_t)i; /* from now on the place that it has got */
+        list[order[i].at].at = (uint32_t)i; /* from now on its new place */
     }
     if (g->behind != HD_NONE) t->plan.befores[g->behind - first_work] = before;
     for (size_t i = 0, last = 0; i < g->count; i++) {
@@ -177,7 +177,8 @@ static void add_edge(ties *t, uint32_t node, uint32_t from, hd_edge_kind kind)
     if (!t->failed) t->added[t->added_count++] = (replay_edge){node, from, (uint8_t)kind};
 }
 
-/* What waited for work waits for the last of those up to it; what was behind one that waits for an event waits too. */
+/* What waited for an activity waits for the last of those up to it; what was after one that waits for an event waits,
+ * too. */
 static void keep_waits(ties *t)
 {
     const replay *r = t->r;
@@ -223,7 +224,7 @@ static hd_status measure(ties *t, const replay_times *times, hd_error *err)
     return HD_OK;
 }
 
-/* A run in which work would wait for itself is left out: its order cannot be. */
+/* A run in which an activity would wait for itself is left out: that order is impossible. */
 static hd_status run_once(ties *t, uint64_t seed, hd_error *err)
 {
     const replay *r = t->r;
@@ -255,7 +256,7 @@ static hd_status run_once(ties *t, uint64_t seed, hd_error *err)
 typedef struct named {
     uint64_t works, moved, shifted;
     int64_t earlier, later;
-    uint32_t id; /* of that which is farthest from where it was */
+    uint32_t id; /* of the activity that moved farthest */
 } named;
 
 typedef struct names {

@@ -1,8 +1,8 @@
-/* write.c - the replayed trace: the same events, when the replay has them
+/* write.c - writes the replayed trace: the same events at their replayed times
  *
- * Work is where the replay has it. All else keeps its place in what its thread or queue did around it; what stands on
- * other rows, in what the busiest thread did. Slices that a change removes go, with the points of flows bound to them.
- * Kernels tell the priorities that --schedule gives them.
+ * Activities are at their replayed times. Other events keep their position relative to what their thread or queue did
+ * around them; events on other tracks, relative to the busiest thread. Slices that a change removes are removed, with
+ * the points of flows bound to them. Kernels have the priorities that --schedule sets.
  */
 #include <stdlib.h>
 
@@ -21,14 +21,15 @@ typedef struct mover {
     const replay *r;
     const replay_times *times;
     const hd_graph_lane **lanes;     /* by track */
-    int64_t *starts, *ends;          /* by row of the slice table; start HD_NO_TIME: as it is */
+    int64_t *starts, *ends;          /* by row of the slice table; start HD_NO_TIME: unchanged */
     uint8_t *stays, *flow_stays;     /* by row */
     uint32_t *bound;                 /* by flow point: its slice; UINT32_MAX */
-    int64_t *was_starts, *was_spans; /* of slices, as the trace has them */
+    int64_t *was_starts, *was_spans; /* of slices, in the trace */
     uint64_t lost_points;
     replay_rows rows;
     hd_copy *copy;
-    int16_t *priorities;            /* by row: which --schedule gives a kernel; NO_PRIORITY. NULL: it gives none */
+    int16_t *priorities;            /* by row: priority that --schedule sets for a kernel; NO_PRIORITY. NULL: none set
+                                       */
     hd_arg_key keys[HD_COPY_ADDED]; /* of the first, `priority` */
 } mover;
 
@@ -118,8 +119,8 @@ static hd_status choose_flows(mover *m, hd_error *err)
     return HD_OK;
 }
 
-/* A call that another stands for takes no time, but stays where its work is not earlier: by it one finds what launched
- * that, and in which step. */
+/* A call replaced by another takes no time, but stays where its activity is not earlier, since it shows which call
+ * launched the activity, and in which step. */
 static void keep_calls(mover *m)
 {
     const hd_launches *l = m->r->scope.launches;

@@ -1,4 +1,4 @@
-// What charts.js is told of a table, for the page of `heddle view`.
+// The interface of charts.js for the web UI of `heddle view`.
 export interface Charted<Row, Column> {
   chart: string;
   title: string;

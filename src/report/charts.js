@@ -1,14 +1,10 @@
-/* Charts of a table: of a report as a page (html.js), and on the page of `heddle view`.
-
-   What is drawn is told by functions, so that it does not matter where the table is:
-     chart            "bars", "series" or "scatter"
-     title            of the table
-     rows             a list of anything
-     width            of the picture, in units of which a letter takes 7; 1000 unless told
-     label, values    lists of columns; a column is whatever name, value and text take
-     name(column)     what people see
-     value(row, column)  its number, null: not known
-     text(row, column)   as it is shown; "" or "-": not known */
+/* Charts of a table: of a report as an HTML page (html.js), and in the web UI of `heddle view`.
+ *
+ * Functions give the content, so that its source does not matter: chart is "bars", "series" or "scatter"; title is that
+ * of the table; rows is a list of anything; width is that of the picture, in units of which a letter takes 7, 1000 by
+ * default; label and values are lists of columns, which may be any values accepted by these functions: name(column) is
+ * the display name, value(row, column) its number, null: unknown, and text(row, column) the displayed text; "" or "-":
+ * unknown. */
 const SVG = "http://www.w3.org/2000/svg";
 const COLORS = 8, BARS = 20;
 
@@ -41,7 +37,7 @@ const legend = (svg, names) => {
   });
   svg.after(caption);
 };
-// Of the columns that label a row those that tell rows apart.
+// The label columns that distinguish rows.
 const labelsOf = (of) => {
   const telling = of.label.filter((i) => of.rows.some((row) => of.text(row, i) !== of.text(of.rows[0], i)));
   return telling.length ? telling : of.label;
@@ -51,7 +47,7 @@ const labelOf = (of, row) => of.label.map((i) => [of.text(row, i), of.name(i)]).
   .map(([text, name]) => /^-?\d+$/.test(text) ? (name === "device" ? "GPU" : name) + " " + text : text)
   .join(" \u00b7 ");
 
-/* A row's values next to one another: its share of the longest row. Where there is little room, its label is above. */
+/* A row's values next to each other: its share of the longest row. If there is little room, its label is above. */
 const NARROW = 600, LETTER = 8; // of 12 px, wide ones as well
 const bars = (of) => {
   const rows = of.rows.slice(0, BARS), length = (row, i) => Math.max(0, of.value(row, i) || 0);
@@ -84,8 +80,8 @@ const scale = (all, from, to, log) => {
   return (v) => from + (to - from) * (place(v) - low) / span;
 };
 
-/* A line through the third column over the first, for each value of the fourth: it rises as the first does, then is flat.
-   Where it turns between two points is where the one meets the other. */
+/* A line through the third column over the first, for each value of the fourth: it rises proportionally to the first,
+ * then is flat. The turn between two points is at the intersection. */
 const roofs = (svg, of, rows, x, y) => {
   const [xAt, , roofAt, groupAt] = of.values, groups = new Map();
   for (const row of rows.filter((r) => of.value(r, roofAt) > 0)) {
@@ -106,7 +102,7 @@ const roofs = (svg, of, rows, x, y) => {
 /* Points of two columns; lines hold their value until the next point. */
 const points = (of, isLine) => {
   const [xAt, yAt, roofAt] = of.values, log = !isLine;
-  if (yAt === undefined) return null; /* the trace tells neither, or one of them */
+  if (yAt === undefined) return null; /* the trace has neither, or only one of them */
   const rows = of.rows.filter((row) => of.value(row, xAt) !== null && of.value(row, yAt) !== null &&
     (!log || (of.value(row, xAt) > 0 && of.value(row, yAt) > 0)));
   if (!rows.length) return null;

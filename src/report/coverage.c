@@ -1,4 +1,5 @@
-/* coverage.c - of how much of the GPU time the trace tells what derived figures need: see "trust" in definitions.md */
+/* coverage.c - the share of the GPU time for which the trace has the data of derived figures: see "trust" in
+ * definitions.md */
 #include "report/coverage.h"
 
 #include <stdio.h>
@@ -46,7 +47,7 @@ static bool has(gpu_arg *arg, const hd_trace *trace, uint64_t slice)
     return gpu_arg_get(&value, arg, block, row) && value.type != HD_ARG_NULL;
 }
 
-/* Bytes of a copy stand in its own arguments, those of a collective also in the operator around its launch. */
+/* Bytes of a copy are in its own arguments, those of a collective also in the operator around its launch. */
 static bool has_bytes(counter *c, uint64_t slice, uint32_t op, bool copies)
 {
     const hd_trace *trace = c->scope.trace;
@@ -78,7 +79,7 @@ static void count_works(counter *c)
     }
 }
 
-/* By launch the innermost slice of a role around it; *out stays NULL where the trace has no such slices. */
+/* By launch the innermost slice of a role around it; *out stays NULL if the trace has no such slices. */
 static hd_status find_around(uint32_t **out, gpu_slices *slices, const gpu_scope *s, hd_role role, hd_error *err)
 {
     HD_TRY(gpu_slices_init(slices, s, 1u << role, err));

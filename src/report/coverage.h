@@ -1,8 +1,8 @@
-/* coverage.h - of how much of the GPU time the trace tells what derived figures need
+/* coverage.h - the share of the GPU time for which the trace has the data of derived figures
  *
- * In: a trace and its launches. Out: for each sort of figure the time that it covers, and of how much. It looks at
- * operators and Python functions, so that only those who show all of it ask for it: the table trust of SQL. A report whose
- * figures rest on one sort counts that itself, of what it lists, and adds it to its trust.
+ * In: a trace and its launches. Out: for each kind of figure the covered time, and the total. It reads operators and
+ * Python functions, so it is used only where all kinds are shown: the table trust of SQL. A report with one kind of
+ * figure counts the coverage of its own rows, and adds it to its trust.
  */
 #ifndef HD_REPORT_COVERAGE_H
 #define HD_REPORT_COVERAGE_H
@@ -37,7 +37,8 @@ extern const report_coverage_about report_coverage_abouts[COVERAGES];
 
 /* Errors: MEMORY, LIMIT. */
 hd_status report_coverage_of(report_coverage *out, const hd_trace *trace, const hd_launches *launches, hd_error *err);
-/* "FLOP are known for 83.2 % of the GPU time of kernels that compute"; whose: these words, NULL: those of the kind. */
+/* "FLOP are known for 83.2 % of the GPU time of kernels that compute"; whose: these last words, NULL: those of the
+ * kind. */
 const char *report_coverage_text(char out[GPU_DOUBT_TEXT], report_coverage_kind kind, const report_covered *covered,
                                  const char *whose);
 /* A note more in the trust that the report has, unless there is no such time. Errors: MEMORY. trust.c */

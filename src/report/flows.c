@@ -1,4 +1,4 @@
-/* flows.c - flow points looked at flow by flow, then track by track beside the slices */
+/* flows.c - walks flow points flow by flow, then track by track together with the slices */
 #include "report/flows.h"
 
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 
 /* ---- flows ---- */
 
-/* The points of one key, joined: ends without a start, ends that lead their start, starts that nothing comes from.
- * `starts` marks the points that something comes from. */
+/* The points of one key, joined: ends without a start, ends before their start, starts without an end. `starts` marks
+ * the points that are the source of another. */
 static void look_at_flow(const hd_flow_point *points, size_t begin, size_t end, bool *starts, report_flow_found *found,
                          void *user)
 {
@@ -121,7 +121,7 @@ static hd_status look_at_binding(const hd_trace *trace, const report_slices *sli
     return HD_OK;
 }
 
-/* Points of the flow table that stand on a track. */
+/* Points of the flow table on a track. */
 static size_t keep_placed(hd_flow_point *points, size_t count, const hd_trace *trace)
 {
     size_t kept = 0;

@@ -1,16 +1,16 @@
-/* flows.h - flows that lack an end, run backward, or bind to no slice: what the check and the page count
+/* flows.h - flows without an end, backward ones, and unbound ones, for the check and the viewer
  *
  * Flows     by (category, id, name), in the order of time: s starts one, t and f need one that is started; ends of one
  *           start may be several, as with CUDA graphs. Ends before the start of a flow that has no others run backward.
  * Binding   s and t, and f with bp:"e", to a slice around them, its end included; other f to the next slice. It must
- *           stand on the same track, with pid and tid of the same type: viewers part 7 and "7".
+ *           be on the same track, with pid and tid of the same type: viewers distinguish 7 and "7".
  */
 #ifndef HD_REPORT_FLOWS_H
 #define HD_REPORT_FLOWS_H
 
 #include "model/flows/bind.h"
 
-/* The slices of a lane in start order, in whatever unit: those that have a start, and an end if they need one. */
+/* The slices of a lane in start order, in any unit: those with a start, and an end if they need one. */
 typedef struct report_slices {
     void *user;
     /* Begin with the lane of a track (of its same_as). */
@@ -22,7 +22,7 @@ typedef struct report_slices {
 
 typedef enum report_flow_case {
     REPORT_FLOW_WITHOUT_START,
-    REPORT_FLOW_BACKWARD, /* other: where it comes from, later than itself */
+    REPORT_FLOW_BACKWARD, /* other: its source, which is later */
     REPORT_FLOW_WITHOUT_END,
     REPORT_FLOW_UNBOUND,
 } report_flow_case;
@@ -30,8 +30,8 @@ typedef enum report_flow_case {
 typedef void report_flow_found(void *user, report_flow_case what, const hd_flow_point *point,
                                const hd_flow_point *other);
 
-/* Calls found for each case; points without a time or a track are left out, *out_points is how many were looked at.
- * slices NULL: nothing is bound. Errors: MEMORY, LIMIT (2^32 points), those of the slices. */
+/* Called for each case; points without a time or a track are left out, *out_points is the number of checked ones.
+ * slices NULL: binding is not checked. Errors: MEMORY, LIMIT (2^32 points), those of the slices. */
 hd_status report_flows_walk(uint64_t *out_points, const hd_trace *trace, const report_slices *slices,
                             report_flow_found *found, void *user, hd_error *err);
 

@@ -1,6 +1,6 @@
-/* gpus.c - tables of GPUs: the subset of TOML that heddle/gpus.h tells, strictly
+/* gpus.c - tables of GPUs: a strict parser of the subset of TOML in heddle/gpus.h
  *
- * All that is taken is TOML and means the same there (tests/report/check_gpus.py holds it against Python's tomllib).
+ * Every accepted text is TOML with the same meaning (tests/report/check_gpus.py compares with Python's tomllib).
  */
 #include "report/gpus.h"
 
@@ -86,7 +86,7 @@ enum { KEY_NAMES = REPORT_DTYPES, KEY_BANDWIDTH, KEYS };
 
 typedef struct reader {
     hd_gpus *gpus;
-    const char *text, *p, *end; /* of a copy, with zeros behind it */
+    const char *text, *p, *end; /* of a copy, followed by zeros */
     const char *head;           /* of the [[gpu]] at hand; NULL: none yet */
     unsigned seen;              /* its keys: bits */
     size_t first_name;          /* of this table */

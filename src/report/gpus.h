@@ -1,4 +1,4 @@
-/* gpus.h - the table of GPUs (heddle/gpus.h) as reports look things up in it */
+/* gpus.h - lookups of reports in the table of GPUs (heddle/gpus.h) */
 #ifndef HD_REPORT_GPUS_H
 #define HD_REPORT_GPUS_H
 
@@ -24,7 +24,7 @@ typedef struct report_gpu {
 
 /* NULL: the table does not have it. Valid until a table is added. */
 const report_gpu *report_gpu_find(const hd_gpus *gpus, hd_string name);
-/* The first in the table whose name has `word` in it as a whole word, and its name. */
+/* The first entry whose name contains `word` as a whole word, and its name. */
 const report_gpu *report_gpu_with(hd_string *out_name, const hd_gpus *gpus, hd_string word);
 /* As report_gpu_find; ARGUMENT, with a name that is near, where the table does not have it. */
 hd_status report_gpu_named(const report_gpu **out, const hd_gpus *gpus, const char *name, hd_error *err);

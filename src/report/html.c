@@ -1,8 +1,8 @@
-/* html.c - reports as one page, which loads nothing from anywhere
+/* html.c - reports as one self-contained HTML page
  *
- * With the report `summary` the page begins with a headline, findings and pictures, and its tables are folded; without,
- * it is the tables of its reports. Cells are written as text shows them; numbers are in data-v as well, for html.js. All
- * text goes through html_text, which leaves nothing that HTML would take for its own.
+ * With the report `summary` the page begins with a headline, findings and pictures, and its tables are folded; without
+ * it, the page is the tables of its reports. Cells are written as in text output; numbers are in data-v as well, for
+ * html.js. All text goes through html_text, which escapes HTML.
  */
 #include "report/html_page.h"
 
@@ -256,7 +256,7 @@ static void put_head(hd_json_out *out, const hd_table *table, const hd_report_ta
     html_put(out, "</tr></thead>\n<tbody>\n");
 }
 
-/* Rows until the table has taken `bytes`; returns how many. */
+/* Writes rows until the table has taken `bytes`; returns their number. */
 static size_t put_rows(hd_json_out *out, const hd_table *table, int64_t start_ns, size_t bytes)
 {
     size_t end = out->size + bytes, row = 0, columns = hd_table_column_count(table);
@@ -312,7 +312,7 @@ static bool is_zero(const hd_table *table, size_t row, size_t column)
     }
 }
 
-/* Something that is not 0, null, or a note on why there is nothing. */
+/* Whether it has a nonzero value, or a note on why there is none. */
 static bool says_something(const hd_table *table)
 {
     const char *name = hd_table_name(table);
@@ -342,7 +342,7 @@ static void put_tables(html_page *page, const hd_report_part *part, size_t from)
 
 /* ---- the page of a summary ---- */
 
-/* What is drawn instead of written as tables. */
+/* Tables that are drawn instead of printed. */
 static bool is_drawn(const hd_report_part *part)
 {
     return strcmp(part->about->name, "timeline") == 0 || strcmp(part->about->name, "flame") == 0;
@@ -363,7 +363,7 @@ static void put_folded(html_page *page, const hd_report_part *part)
 
 enum { SHOWN = 10 }; /* kernels */
 
-/* The short name, or the whole one where a kernel next to it has the same short name. */
+/* The short name, or the whole one if an adjacent kernel has the same short name. */
 static void put_kernel_name(hd_json_out *out, const hd_table *t, size_t row)
 {
     static const char type[] = "void ";
@@ -612,7 +612,7 @@ static int by_rank(const void *a, const void *b)
     return (x->parts > y->parts) - (x->parts < y->parts);
 }
 
-/* Parts of one path are next to each other. */
+/* Groups the parts by path. */
 static bool group_parts(html_page *page, const hd_report_part *parts, size_t count)
 {
     page->inputs = calloc(count + 1, sizeof *page->inputs);

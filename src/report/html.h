@@ -11,7 +11,7 @@ extern const size_t report_js_size;
 extern const char report_css[];
 extern const size_t report_css_size;
 
-/* What one table says: its descriptor, NULL for one that the report does not tell. */
+/* The descriptor of a table, NULL for one that is not in the report's description. */
 const hd_report_table_about *report_table_about(const hd_report_about *about, const char *table);
 
 hd_status report_print_html(hd_sink sink, const hd_report_part *parts, size_t count, hd_error *err);

@@ -1,5 +1,5 @@
-/* Tables that are sorted and searched, and charts of those that name one (charts.js, which stands before this in one
-   module). The numbers are in data-v, as they are. */
+/* Sortable and searchable tables, and charts (charts.js, which comes before this in one module). The raw numbers are in
+ * data-v. */
 (() => {
   const value = (row, column) => {
     const cell = row.cells[column];

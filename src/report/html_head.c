@@ -1,4 +1,4 @@
-/* html_head.c - what ran, where the time goes, and what to do first: the first screen of the page */
+/* html_head.c - the first screen of the page: what ran, where the time goes, and what to do first */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,7 +133,7 @@ static hd_string fact(const html_page *page, const char *column)
     return (hd_string){0};
 }
 
-/* The devices that did something, by the name of the first of them. */
+/* The devices with activities, named after the first of them. */
 static void put_gpus(html_page *page)
 {
     hd_json_out *out = &page->out;
@@ -306,13 +306,13 @@ void html_head(html_page *page)
 typedef struct html_finding {
     const html_input *input;
     const hd_table *table;
-    size_t row, others; /* others: inputs that have one of that code as well */
+    size_t row, others; /* others: inputs that have a finding with that code as well */
     int64_t saves;
 } html_finding;
 
 enum { FINDINGS_SHOWN = 8, OF_MANY = 3 };
 
-/* What cannot be changed: it comes behind what can. */
+/* Notes cannot be acted on: they come after warnings. */
 static bool is_note(const html_finding *f)
 {
     hd_string severity = html_cell(f->table, f->row, "severity");
@@ -424,7 +424,7 @@ void html_findings(html_page *page, const html_input *inputs, size_t count)
     }
     html_finding *list = calloc(all + 1, sizeof *list);
     if (!list) out->failed = true;
-    for (; list && kept < first; kept++) /* ranks that wait for one another come before what each does */
+    for (; list && kept < first; kept++) /* ranks that wait for each other come before findings of single ranks */
         list[kept] = (html_finding){&page->job, of_job, kept, 0, html_number(of_job, kept, "saves")};
     for (size_t i = 0; list && i < count; i++) {
         const hd_table *t = html_table(&inputs[i], "summary", "findings");

@@ -1,4 +1,4 @@
-/* html_page.h - what the parts of the HTML page share: inputs, cells of their reports, text as HTML
+/* html_page.h - shared by the parts of the HTML page: inputs, cells of their reports, text as HTML
  *
  * In: reports. Out: one page: headline, findings, pictures (html_head.c, html_pictures.c), tables (html.c). Begin with
  * html.c.
@@ -10,7 +10,8 @@
 #include "heddle/trace.h"
 #include "report/html.h"
 
-/* A mail takes the page: all of it, and what comes before tables, which are cut to what is left. */
+/* Limits that allow sending the page by mail: its total size, and that of the part before tables, which get the
+ * rest. */
 enum {
     HTML_PAGE_BYTES = 900 << 10,
     HTML_HEAD_BYTES = 500 << 10,
@@ -35,7 +36,7 @@ typedef struct html_page {
 
 /* A report of an input by its name; NULL: it has none. */
 const hd_report_part *html_part(const html_input *input, const char *report);
-/* A table of it; NULL: there is none, or it has no rows. */
+/* A table of it; NULL: none, or without rows. */
 const hd_table *html_table(const html_input *input, const char *report, const char *table);
 /* HD_NO_NUMBER: null, or no such column. Decimals are rounded. */
 int64_t html_number(const hd_table *table, size_t row, const char *column);
@@ -46,7 +47,7 @@ static inline void html_put(hd_json_out *out, const char *markup)
 {
     hd_json_put_text(out, markup);
 }
-/* Text, of which nothing means anything to HTML; control characters and what is not UTF-8 become visible. */
+/* Text with HTML escaped; control characters and invalid UTF-8 become visible. */
 void html_text(hd_json_out *out, hd_string text);
 void html_words(hd_json_out *out, const char *text);
 /* Numbers and markup that the page itself makes. */
@@ -55,13 +56,13 @@ __attribute__((format(printf, 2, 3))) void html_format(hd_json_out *out, const c
 void html_duration(hd_json_out *out, int64_t ns);
 /* The name of a file without its folders. */
 hd_string html_file(const char *path);
-/* "rank 3", else the file's name; for one input nothing. */
+/* "rank 3", else the file's name; "" for a single input. */
 void html_input_name(hd_json_out *out, const html_page *page, const html_input *input);
 
 /* html_head.c */
 void html_title(html_page *page);
 void html_head(html_page *page);
-/* What to do first of one input; of all of them those that save most, one of each code. */
+/* The first things to do for one input; for all inputs those that save most, one per code. */
 void html_findings(html_page *page, const html_input *inputs, size_t count);
 
 /* html_pictures.c */

@@ -99,7 +99,7 @@ static void put_label(hd_json_out *out, const strips *s, size_t row)
         html_text(out, name.size ? name : html_cell(s->rows, row, "tid"));
 }
 
-/* All columns of one colour are one path, those of one height next to each other one box. */
+/* All columns of one colour are one path, adjacent ones of equal height one box. */
 static void put_strip(hd_json_out *out, const strips *s, size_t row, size_t *first, int64_t width)
 {
     const hd_table *c = s->cells;
@@ -113,7 +113,7 @@ static void put_strip(hd_json_out *out, const strips *s, size_t row, size_t *fir
     html_format(out, "</span><svg class=strip viewBox=\"0 0 %" PRId64 " %d\" preserveAspectRatio=none>", width, HIGH);
     for (size_t color = 0; color <= COLORS; color++) {
         bool any = false;
-        int64_t after = -1; /* the column behind the last one, which was this high: */
+        int64_t after = -1; /* the column after the last one, which was this high: */
         int last = 0;
         for (size_t i = begin; i < end; i++) {
             if (color_of(s, html_cell(c, i, "name"), of_gpu) != color) continue;

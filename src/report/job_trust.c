@@ -1,4 +1,4 @@
-/* job_trust.c - how far a job can be trusted: what its summaries say of their traces, and what does not fit together */
+/* job_trust.c - the trust of a job: defects in the summaries of its traces, and contradictions between them */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "report/report.h"
 #include "trace/text.h"
 
-/* A code over all members that have it. Texts are those of the first. */
+/* A code summed over the members that have it. Texts are those of the first. */
 typedef struct doubt_sum {
     uint32_t code, level, sentence, figures;
     uint64_t count, of, members;
@@ -22,7 +22,7 @@ typedef struct job_trust {
     gpu_groups codes; /* texts */
     doubt_sum *sums;  /* by code */
     size_t capacity;
-    uint64_t members; /* that say whether something was found */
+    uint64_t members; /* that have a list of defects */
 } job_trust;
 
 static hd_status see_rank(void *user, size_t place, const job_cells *cells, hd_error *err)
@@ -67,17 +67,18 @@ static hd_status see_doubts(void *user, size_t place, const job_cells *cells, hd
 typedef struct member_doubts {
     gpu_texts *texts;
     uint32_t *of_member;
-    unsigned figures;         /* that are asked for */
+    unsigned figures;         /* that are wanted */
     char all[GPU_DOUBT_TEXT]; /* names of all figures */
 } member_doubts;
 
-/* Whether figures that are asked for rest on a doubt; on one that concerns all, any does. */
+/* Whether a defect affects the requested figures; a defect that concerns all affects any. */
 static bool concerns(const member_doubts *d, hd_string figures)
 {
     bool any = hd_string_is(figures, d->all);
     for (unsigned one = 1; one && one <= d->figures && !any; one <<= 1) {
         char name[GPU_DOUBT_TEXT];
-        any = d->figures & one && memmem(figures.data, figures.size, gpu_figure_names(name, one), strlen(name)) != NULL;
+        gpu_figure_names(name, one);
+        any = d->figures & one && memmem(figures.data, figures.size, name, strlen(name)) != NULL;
     }
     return any;
 }

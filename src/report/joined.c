@@ -1,8 +1,8 @@
-/* joined.c - how well stacks were joined with GPU work, and what the GPU did
+/* joined.c - the quality of the join of stacks with GPU activities, and GPU time
  *
- * join      one row: how many of each, the clocks, the GPU time with and without a stack
- * rules     by which rule launches got their stacks
- * kernels   work by short name, most time first
+ * join      one row: counts, the clocks, the GPU time with and without a stack
+ * rules     launches by the rule that gave their stacks
+ * kernels   activities by short name, most time first
  */
 #include <stdlib.h>
 #include <string.h>
@@ -181,7 +181,7 @@ static hd_status add_rules(hd_report *out, const hd_attribution *a, hd_error *er
     hd_table_builder *b;
     HD_TRY(report_builder(&b, &report_attribution_about, "rules", err));
     for (int i = 1; i <= HD_RULES; i++) {
-        int rule = i % HD_RULES; /* what has none comes last */
+        int rule = i % HD_RULES; /* those without a rule come last */
         if (!a->works_by[rule] && !a->launches_by[rule]) continue;
         hd_table_add_text(b, hd_stack_rule_name((hd_stack_rule)rule));
         hd_table_add_count(b, a->launches_by[rule]);

@@ -1,4 +1,4 @@
-/* list.c - the analyses of this build, and small things that all of them need */
+/* list.c - the analyses of this build, and small functions that all of them need */
 #include <assert.h>
 #include <limits.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ static hd_status refuse_name(const char *name, hd_error *err)
                         name);
 }
 
-/* "KEY=VALUE" or "KEY". What is too long for any name is cut, and will be unknown. */
+/* "KEY=VALUE" or "KEY". A name that is too long is cut, and will be unknown. */
 static hd_status set_option(hd_option_values *values, const char *report, const char *text, hd_error *err)
 {
     char of[80], key[64];

@@ -1,8 +1,8 @@
-/* properties.c - what the metadata says of the GPUs
+/* properties.c - data about the GPUs in the metadata
  *
- * deviceProperties is what Kineto writes: an array of objects with id, name, totalGlobalMem, computeMajor,
- * computeMinor, numSms, and what a multiprocessor has. Where ranks that were merged differ, each has its own:
- * {"ranks": {"0": {"deviceProperties": …}}}. It is the text of a hostile file: anything unexpected in it is left out.
+ * deviceProperties is written by Kineto: an array of objects with id, name, totalGlobalMem, computeMajor, computeMinor,
+ * numSms, and data of multiprocessors. If merged ranks differ, each has its own: {"ranks": {"0": {"deviceProperties":
+ * …}}}. The text may be from a hostile file: anything unexpected in it is ignored.
  */
 #include "report/properties.h"
 
@@ -66,7 +66,7 @@ static bool read_array(int64_t rank, const char *p, report_properties_found *fou
     return fine;
 }
 
-/* The members of "ranks" whose key is a number. */
+/* The members of "ranks" with a numeric key. */
 static bool read_ranks(const char *p, report_properties_found *found, void *user)
 {
     hd_json_text label;

@@ -1,4 +1,4 @@
-/* report.h - the list of analyses, and what they share; a new one is a file and a line in list.c */
+/* report.h - the list of analyses, and shared functions; a new analysis is a file and a line in list.c */
 #ifndef HD_REPORT_REPORT_H
 #define HD_REPORT_REPORT_H
 
@@ -14,37 +14,40 @@ extern const hd_report_column report_ledger_columns[], report_trust_columns[];
 
 /* Finish a builder into the next table of a report. The builder is gone afterwards, also on failure. */
 hd_status report_add(hd_report *report, hd_table_builder *builder, hd_error *err);
-/* The table `ledger`: what was repaired and lost on the way to this trace. */
+/* The table `ledger`: repairs and losses of this trace and its sources. */
 hd_status report_add_ledger(hd_report *report, const hd_trace *trace, hd_error *err);
 
-/* A new builder for the table of that name, with the columns that `about` tells. */
+/* A new builder for the table of that name, with the columns in `about`. */
 hd_status report_builder(hd_table_builder **out, const hd_report_about *about, const char *table, hd_error *err);
 
-/* How far the trace can be trusted, into report->trust and trust_text. trust NULL: what reading it tells. trust.c */
+/* Sets report->trust and trust_text. trust NULL: only from the ledger. trust.c */
 struct gpu_trust;
 hd_status report_set_trust(hd_report *report, const hd_trace *trace, const struct gpu_trust *trust, hd_error *err);
 /* A row more if sums of the tables are beyond 63 bits. */
 hd_status report_tell_beyond(hd_report *report, hd_error *err);
+/* A note more, also in trust_text, if these `count` ranks, sorted and each once, are not all of the world. */
+hd_status report_tell_missing(hd_report *report, int64_t world, const int64_t *ranks, size_t count, hd_error *err);
 
-/* The same of a job, from what its summaries say and from what does not fit together. job_trust.c */
+/* The same for a job, from its summaries and contradictions between them. job_trust.c */
 hd_status job_set_trust(hd_report *report, const hd_job *job, hd_error *err);
-/* By member of the job, the codes of errors and warnings on which any of these GPU_FIGURE_… rest, "gpu-overlap, gpu-far",
- * as one of `texts`; HD_NONE: none. What all figures rest on is there whatever `figures` are, such as 0 for times of the
- * CPU. The caller frees *out. job_trust.c */
+/* By member of the job, the codes of errors and warnings that affect any of these GPU_FIGURE_…, "gpu-overlap, gpu-far",
+ * as one of `texts`; HD_NONE: none. Codes that affect all figures are always included, even if `figures` is 0, as for
+ * times of the CPU. The caller frees *out. job_trust.c */
 struct gpu_texts;
 hd_status job_doubts_of_members(uint32_t **out, struct gpu_texts *texts, const hd_job *job, unsigned figures,
                                 hd_error *err);
 /* Codes of `more` that *doubts does not have. false: no memory. */
 bool job_add_doubt(uint32_t *doubts, struct gpu_texts *texts, uint32_t more);
-/* Of all members of the rank, or of that at this place where the job knows no such rank. false: no memory. */
+/* Of all members of the rank, or of the member at this index if the job has no such rank. false: no memory. */
 bool job_doubt_of_rank(uint32_t *out, struct gpu_texts *texts, const uint32_t *doubts, const hd_job *job, int64_t rank);
-/* For a report on jobs without input->job, one of input->trace, which the caller frees; else *out is NULL. job/job.c */
+/* For a report on jobs without input->job, one made from input->trace, which the caller frees; else *out is NULL.
+ * job/job.c */
 hd_status job_of_input(hd_job **out, const hd_report_input *input, hd_error *err);
 
 /* Cells. HD_NO_NUMBER and HD_NO_TIME, which are one value, become null; so does HD_STRING_NONE. */
 void report_cell_int(hd_table_builder *builder, int64_t value);
 void report_cell_string(hd_table_builder *builder, const hd_trace *trace, uint32_t id);
-/* A pid or tid as it stood in the input. */
+/* A pid or tid as in the input. */
 void report_cell_ident(hd_table_builder *builder, const hd_trace *trace, hd_ident ident);
 
 /* "2023-05-08 16:55:01.763523000 UTC" into out, which has HD_VALUE_TEXT_BYTES. */

@@ -51,7 +51,7 @@ static uint32_t load(chunk *c, const hd_block *block, uint32_t first)
     return count;
 }
 
-/* Whether row i stands in the index. Its end is in *end_ns. */
+/* Whether row i is in the index. Its end is in *end_ns. */
 static inline bool counts(const chunk *c, uint32_t i, int64_t *end_ns)
 {
     return c->track[i] != HD_NONE && span_takes_part(end_ns, c->start[i], c->duration[i], c->phase[i]);

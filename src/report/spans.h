@@ -1,7 +1,7 @@
-/* spans.h - the slices of each lane in the order of time
+/* spans.h - the slices of each lane in order of time
  *
- * A lane is a (pid, tid) as viewers see it: tracks whose pid and tid read the same are one. Spans are measured from the
- * first slice in exact ticks (trace/ticks.h); what lies too far out saturates, which keeps the order of all others.
+ * A lane is a (pid, tid) as in viewers: tracks with equal pid and tid are one. Spans are relative to the first slice,
+ * in exact ticks (trace/ticks.h); times too far out saturate, which keeps the order of all others.
  */
 #ifndef HD_REPORT_SPANS_H
 #define HD_REPORT_SPANS_H
@@ -23,7 +23,7 @@ typedef struct span_index {
     int64_t units_per_ns;
 } span_index;
 
-/* Whether a slice with such columns takes part; *out_end_ns is then its end. */
+/* Whether a slice with such columns is included; *out_end_ns is then its end. */
 static inline bool span_takes_part(int64_t *out_end_ns, int64_t start_ns, int64_t duration_ns, int64_t phase)
 {
     if (start_ns == HD_NO_TIME) return false;
@@ -43,7 +43,7 @@ static inline int64_t span_index_time(const span_index *index, int64_t ns, int64
 {
     return hd_ticks_of(&index->ticks, ns, below);
 }
-/* A positive length in units as ns, rounded up, so that what is not zero stays so. */
+/* A positive length in units as ns, rounded up, so that it never becomes zero. */
 static inline int64_t span_index_ns(const span_index *index, int64_t length)
 {
     return length / index->units_per_ns + (length % index->units_per_ns > 0);
@@ -54,7 +54,7 @@ static inline const slice_span *span_index_lane(const span_index *index, uint32_
     return index->spans + index->first[lane];
 }
 
-/* Sort spans by (start, longer first, row); `large` as hd_trace_large_bytes tells. false: no memory. */
+/* Sorts spans by (start, longer first, row); `large` as from hd_trace_large_bytes. false: no memory. */
 bool span_sort(slice_span *spans, uint64_t count, uint64_t large);
 
 #endif

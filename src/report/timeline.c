@@ -1,7 +1,7 @@
-/* timeline.c - how busy each row is, column by column, and with what; see docs/reports/definitions.md
+/* timeline.c - the busy time of each track, column by column, with the dominant names; see docs/reports/definitions.md
  *
- * A row is swept twice, slice by slice in the order of starts: for how busy it is, by which rows are chosen, and for
- * the columns of those. Time belongs to the slice that started last of those that are open.
+ * A track is swept twice, slice by slice in start order: for its total busy time, by which tracks are chosen, and for
+ * the columns of the chosen ones. Time belongs to the open slice that started last.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
+#include "base/text/ends.h"
 #include "heddle/pass.h"
 #include "model/identity/process.h"
 #include "model/pattern/pattern.h"
@@ -69,9 +70,7 @@ static int64_t bound(const timeline *t, uint64_t column)
 static bool comes_first(const hd_trace *trace, uint32_t a, uint32_t b)
 {
     hd_string x = hd_trace_string(trace, a), y = hd_trace_string(trace, b);
-    size_t size = x.size < y.size ? x.size : y.size;
-    int order = size ? memcmp(x.data, y.data, size) : 0;
-    return order ? order < 0 : x.size < y.size;
+    return hd_text_compare(x.data, x.size, y.data, y.size) < 0;
 }
 
 /* The row of `cells` for the column at hand. Of names with the same time the first by its bytes. */
@@ -100,7 +99,7 @@ static void end_column(timeline *t)
     t->column_busy = 0;
 }
 
-/* A piece within one column. */
+/* A part within one column. */
 static void add_piece(timeline *t, uint64_t column, int64_t length, uint32_t name)
 {
     if (column != t->column) end_column(t);
@@ -111,7 +110,7 @@ static void add_piece(timeline *t, uint64_t column, int64_t length, uint32_t nam
     t->total_of[name] += length;
 }
 
-/* Time that belongs to one slice. Such pieces come in the order of time. */
+/* Time of one slice. Such parts come in order of time. */
 static void add_time(timeline *t, int64_t start, int64_t end, uint32_t name)
 {
     if (start < t->from) start = t->from;
@@ -139,7 +138,7 @@ static bool is_busy(timeline *t, const hd_block *block, uint32_t at, bool is_que
         hd_roles_in(&t->roles, block, at, (uint32_t)hd_column_at(&block->columns[HD_COL_CATEGORY], at)));
 }
 
-/* What is open has the time from *at to `until`, the last to start first. Returns how many stay open. */
+/* Open slices get the time from *at to `until`, the last to start first. Returns how many stay open. */
 static size_t spend(timeline *t, size_t count, int64_t *at, int64_t until)
 {
     while (count && *at < until) {
@@ -220,7 +219,7 @@ static int by_place(const void *a, const void *b)
     return (x->track > y->track) - (x->track < y->track);
 }
 
-/* The busiest rows, those of devices first. */
+/* The busiest tracks, those of devices first. */
 static hd_status choose_rows(timeline *t, hd_error *err)
 {
     for (uint32_t i = 0; i < t->spans.lane_count; i++) {

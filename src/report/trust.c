@@ -91,7 +91,7 @@ static hd_status add_note(hd_report *report, const char *text, hd_error *err)
     return HD_OK;
 }
 
-/* The trust of the report with one more row, of which nothing is said but this. */
+/* The trust of the report with one more row, which is its only statement. */
 static hd_status add_more(hd_report *report, const char *code, const char *level, uint64_t count, const int64_t *of,
                           const char *text, const char *figures, hd_error *err)
 {
@@ -109,11 +109,31 @@ static hd_status add_more(hd_report *report, const char *code, const char *level
         hd_table_add_null(b);
     hd_table_add_null(b); /* ns */
     hd_table_add_text(b, text);
-    hd_table_add_text(b, figures);
+    if (figures)
+        hd_table_add_text(b, figures);
+    else
+        hd_table_add_null(b);
     for (int i = 0; i < 2; i++) hd_table_add_null(b); /* start, id */
     hd_table_free(report->trust);
     report->trust = NULL;
     return hd_table_finish(&report->trust, b, err);
+}
+
+hd_status report_tell_missing(hd_report *report, int64_t world, const int64_t *ranks, size_t count, hd_error *err)
+{
+    char text[96];
+    int64_t missing = world - (int64_t)count, first = 0;
+    if (missing < 1) return HD_OK;
+    for (size_t i = 0; i < count && ranks[i] == first; i++) first++;
+    if (missing == 1)
+        snprintf(text, sizeof text, "rank %lld of %lld is missing", (long long)first, (long long)world);
+    else
+        snprintf(text, sizeof text, "%lld of %lld ranks are missing", (long long)missing, (long long)world);
+    size_t used = strlen(report->trust_text);
+    if (used + strlen(text) + 3 < sizeof report->trust_text)
+        snprintf(report->trust_text + used, sizeof report->trust_text - used, "; %s", text);
+    return add_more(report, "job.ranks-missing", "note", (uint64_t)missing, &world, text,
+                    "communication, which includes waiting for them", err);
 }
 
 hd_status report_add_coverage(hd_report *report, report_coverage_kind kind, const report_covered *covered,

@@ -21,10 +21,15 @@ static hd_status put(hd_sink sink, const char *text)
 
 /* ---- JSON ---- */
 
+/* Of schemas of reports, in share/schemas: within it, tables and columns are only added. */
+#define HD_SCHEMA_VERSION "1"
+
 static hd_status json_head(hd_sink sink, const hd_report_part *part, hd_error *err)
 {
     hd_json_out out = {0};
-    hd_json_put_text(&out, "{\n  \"path\": ");
+    hd_json_put_text(&out, "{\n  \"schema\": \"heddle.");
+    hd_json_put_text(&out, part->about->name);
+    hd_json_put_text(&out, "/" HD_SCHEMA_VERSION "\",\n  \"path\": ");
     hd_json_put_string(&out, part->path, strlen(part->path));
     hd_json_put_text(&out, ",\n  \"report\": ");
     hd_json_put_string(&out, part->about->name, strlen(part->about->name));
@@ -73,7 +78,7 @@ static hd_status print_json(hd_sink sink, const hd_report_part *parts, size_t co
 
 /* ---- Markdown ---- */
 
-/* Text of a line, of which nothing means anything to Markdown or HTML. */
+/* Text of a line, with Markdown and HTML escaped. */
 static hd_status markdown_text(hd_sink sink, const char *text)
 {
     for (; *text; text++) {
@@ -127,11 +132,51 @@ static hd_status print_markdown(hd_sink sink, const hd_report_part *parts, size_
 
 /* ---- CSV and Parquet ---- */
 
-static hd_status only_one(size_t count, hd_error *err)
+static hd_status only_one(const hd_report_part *parts, size_t count, hd_error *err)
 {
-    if (count == 1) return HD_OK;
-    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
-                        "CSV and Parquet are of one file's report; these are %zu", count);
+    for (size_t i = 0; i < count && parts[i].about == parts->about; i++)
+        if (i + 1 == count) return HD_OK;
+    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "CSV and Parquet are of one report");
+}
+
+static const hd_table *table_named(const hd_report *report, const char *name)
+{
+    for (size_t i = 0; i < report->table_count; i++)
+        if (strcmp(hd_table_name(report->tables[i]), name) == 0) return report->tables[i];
+    return NULL;
+}
+
+/* The rows of one file's table, in the columns of `like`. */
+static hd_status add_rows(hd_table_builder *b, const char *file, const hd_table *table, const hd_table *like)
+{
+    for (size_t row = 0; row < hd_table_row_count(table); row++) {
+        HD_TRY(hd_table_add_text(b, file));
+        for (size_t c = 0; c < hd_table_column_count(like); c++) {
+            size_t from = hd_table_find_column(table, hd_table_get_column(like, c)->name);
+            HD_TRY(from == SIZE_MAX ? hd_table_add_null(b) : hd_table_add_cell(b, table, row, from));
+        }
+    }
+    return HD_OK;
+}
+
+/* A table of several files: the rows of all, each behind the path of its file. */
+static hd_status join(hd_table **out, const hd_table *like, const hd_report_part *parts, size_t count, hd_error *err)
+{
+    hd_table_builder *b;
+    HD_TRY(hd_table_builder_new(&b, hd_table_name(like), err));
+    hd_status status = hd_table_add_column(b, "file", HD_VALUE_STRING);
+    for (size_t c = 0; c < hd_table_column_count(like) && status == HD_OK; c++) {
+        const hd_table_column *column = hd_table_get_column(like, c);
+        status = hd_table_add_column(b, column->name, column->type);
+        if (status == HD_OK && column->type == HD_VALUE_DECIMAL) status = hd_table_set_decimals(b, column->decimals);
+    }
+    for (size_t i = 0; i < count && status == HD_OK; i++) {
+        const hd_table *table = table_named(parts[i].report, hd_table_name(like));
+        if (table) status = add_rows(b, parts[i].path, table, like);
+    }
+    if (status == HD_OK) return hd_table_finish(out, b, err);
+    hd_table_builder_free(b);
+    return HD_NOMEM(err);
 }
 
 static hd_status put_bytes(void *user, const void *data, size_t size, hd_error *err)
@@ -141,26 +186,38 @@ static hd_status put_bytes(void *user, const void *data, size_t size, hd_error *
     return sink->write(sink->user, data, size);
 }
 
-static hd_status print_parquet(hd_sink sink, const hd_report_part *parts, size_t count, hd_error *err)
+static hd_status put_parquet(hd_sink sink, const hd_table *table, hd_error *err)
 {
     hd_byte_sink *bytes;
     struct ArrowArrayStream stream;
-    HD_TRY(only_one(count, err));
-    if (!parts->report->table_count)
-        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "the report has no table to write as Parquet");
     HD_TRY(hd_byte_sink_new_callback(&bytes, put_bytes, &sink, NULL, err));
-    hd_status status = hd_table_arrow_stream(&stream, parts->report->tables[0], err);
+    hd_status status = hd_table_arrow_stream(&stream, table, err);
     if (status == HD_OK) status = hd_parquet_write(bytes, &stream, NULL, err);
     hd_byte_sink_free(bytes);
     return status;
 }
 
-static hd_status print_csv(hd_sink sink, const hd_report_part *parts, size_t count, hd_error *err)
+/* A table of the first part, with the rows of the others. */
+static hd_status put_table(hd_sink sink, hd_report_format format, const hd_table *table, const hd_report_part *parts,
+                           size_t count, hd_error *err)
 {
     const hd_table_style style = {.format = HD_TABLE_CSV};
-    HD_TRY(only_one(count, err));
-    if (!parts->report->table_count) return HD_OK;
-    return hd_table_write(parts->report->tables[0], sink, &style, err);
+    hd_table *joined = NULL;
+    if (count > 1) HD_TRY(join(&joined, table, parts, count, err));
+    if (joined) table = joined;
+    hd_status status =
+        format == HD_REPORT_PARQUET ? put_parquet(sink, table, err) : hd_table_write(table, sink, &style, err);
+    hd_table_free(joined);
+    return status;
+}
+
+static hd_status print_table(hd_sink sink, hd_report_format format, const hd_report_part *parts, size_t count,
+                             hd_error *err)
+{
+    HD_TRY(only_one(parts, count, err));
+    if (parts->report->table_count) return put_table(sink, format, parts->report->tables[0], parts, count, err);
+    if (format == HD_REPORT_CSV) return HD_OK;
+    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "the report has no table to write as Parquet");
 }
 
 static hd_status draw(hd_sink sink, const hd_report_part *parts, size_t count, hd_error *err)
@@ -175,10 +232,10 @@ hd_status hd_report_print(hd_sink sink, hd_report_format format, const hd_report
 {
     switch (format) {
     case HD_REPORT_JSON: return print_json(sink, parts, count, err);
-    case HD_REPORT_CSV: return print_csv(sink, parts, count, err);
+    case HD_REPORT_CSV:
+    case HD_REPORT_PARQUET: return print_table(sink, format, parts, count, err);
     case HD_REPORT_MARKDOWN: return print_markdown(sink, parts, count, err);
     case HD_REPORT_HTML: return report_print_html(sink, parts, count, err);
-    case HD_REPORT_PARQUET: return print_parquet(sink, parts, count, err);
     case HD_REPORT_DOT: return draw(sink, parts, count, err);
     }
     return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "no format of reports: %d", (int)format);
@@ -220,7 +277,7 @@ static hd_status write_output(void *user, const char *data, size_t size)
     return hd_output_write(file->output, data, size, file->err);
 }
 
-/* Written, but not yet there. The caller ends *out with commit or abort, also after a failure. */
+/* Written, but not committed. The caller ends *out with commit or abort, also after a failure. */
 static hd_status prepare_file(hd_output **out, const char *path, hd_report_format format, const hd_report_part *parts,
                               size_t count, hd_error *err)
 {
@@ -230,18 +287,27 @@ static hd_status prepare_file(hd_output **out, const char *path, hd_report_forma
     return hd_output_finish(*out, err);
 }
 
+/* A table of several parts, into a file of its own. */
+static hd_status prepare_table(hd_output **out, const char *path, hd_report_format format, const hd_table *table,
+                               const hd_report_part *parts, size_t count, hd_error *err)
+{
+    HD_TRY(hd_output_create(out, path, NULL, err));
+    file_sink file = {*out, err};
+    HD_TRY(put_table((hd_sink){write_output, &file}, format, table, parts, count, err));
+    return hd_output_finish(*out, err);
+}
+
 /* Of a folder all that could be written is there, or nothing new. */
 static hd_status prepare_folder(hd_output **outputs, const char *path, hd_report_format format,
-                                const hd_report_part *part, hd_error *err)
+                                const hd_report_part *parts, size_t count, hd_error *err)
 {
     const char *extension = format == HD_REPORT_PARQUET ? "parquet" : "csv";
-    for (size_t i = 0; i < part->report->table_count; i++) {
-        hd_report one = {.table_count = 1, .tables = {part->report->tables[i]}};
-        const hd_report_part of_one = {part->path, part->about, &one};
+    for (size_t i = 0; i < parts->report->table_count; i++) {
+        const hd_table *table = parts->report->tables[i];
         char name[PATH_MAX];
-        if (snprintf(name, sizeof name, "%s%s.%s", path, hd_table_name(one.tables[0]), extension) >= (int)sizeof name)
+        if (snprintf(name, sizeof name, "%s%s.%s", path, hd_table_name(table), extension) >= (int)sizeof name)
             return hd_error_set(err, HD_ERR_IO, path, HD_OFFSET_NONE, "the path is too long");
-        HD_TRY(prepare_file(&outputs[i], name, format == HD_REPORT_PARQUET ? format : HD_REPORT_CSV, &of_one, 1, err));
+        HD_TRY(prepare_table(&outputs[i], name, format, table, parts, count, err));
     }
     return HD_OK;
 }
@@ -257,14 +323,15 @@ static hd_status end_files(hd_status status, hd_output **outputs, size_t count, 
     return status;
 }
 
-static hd_status write_folder(const char *path, hd_report_format format, const hd_report_part *part, hd_error *err)
+static hd_status write_folder(const char *path, hd_report_format format, const hd_report_part *parts, size_t count,
+                              hd_error *err)
 {
     hd_output *outputs[HD_REPORT_TABLES] = {NULL};
     bool is_new = mkdir(path, 0777) == 0;
     if (!is_new && errno != EEXIST)
         return hd_error_set(err, HD_ERR_IO, path, HD_OFFSET_NONE, "cannot make the folder: %s", strerror(errno));
     hd_status status =
-        end_files(prepare_folder(outputs, path, format, part, err), outputs, part->report->table_count, err);
+        end_files(prepare_folder(outputs, path, format, parts, count, err), outputs, parts->report->table_count, err);
     if (status != HD_OK && is_new) rmdir(path);
     return status;
 }
@@ -274,8 +341,8 @@ hd_status hd_report_write(const char *path, hd_report_format format, const hd_re
 {
     size_t size = strlen(path);
     if (size && path[size - 1] == '/') {
-        HD_TRY(only_one(count, err));
-        return write_folder(path, format, parts, err);
+        HD_TRY(only_one(parts, count, err));
+        return write_folder(path, format, parts, count, err);
     }
     hd_output *output = NULL;
     return end_files(prepare_file(&output, path, format, parts, count, err), &output, 1, err);

@@ -1,6 +1,6 @@
-/* alternate.c - the file that dwz made of what the debug information of several files has in common
+/* alternate.c - the file into which dwz moved debug information shared by several files
  *
- * libdw would open whatever the file names, when it first needs it: it is given the right one before.
+ * libdw would open whatever path the file contains at first use: the verified file is set before.
  */
 #include <elfutils/libdwelf.h>
 #include <limits.h>

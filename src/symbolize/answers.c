@@ -61,7 +61,7 @@ bool sym_is_python(const char *name, size_t size)
     return !memchr(name, '(', (size_t)(colon - name)); /* "py::f (<string>:1)" is how one is shown already */
 }
 
-/* As the frames that captures name themselves: what is in no file.py is known by its py:: alone. */
+/* Like frames that captures name themselves: a name without file.py is marked by its py:: prefix. */
 static uint32_t python_text(sym_answers *answers, const char *name, size_t size)
 {
     char text[NAME_BYTES + 8];
@@ -73,7 +73,7 @@ static uint32_t python_text(sym_answers *answers, const char *name, size_t size)
     return sym_answers_plain(answers, text, (size_t)made);
 }
 
-/* Rust's older mangling is that of C++, with a hash behind the name and escapes in it. */
+/* Rust's older mangling is that of C++, with a hash after the name and escapes in it. */
 static size_t clean_rust(char *text, size_t size)
 {
     static const struct {

@@ -1,7 +1,7 @@
-/* debuginfod.c - files of symbols from the servers that the user named, only when asked for
+/* debuginfod.c - symbol files from the servers that the user configured, only on request
  *
- * The library is loaded then and not before: it brings a client of HTTP with it. It would wait 90 s for each file from a
- * server that takes the connection and says nothing; the function that it calls about once a second ends that earlier.
+ * The library is loaded on demand: it brings an HTTP client with it. With a server that accepts the connection and
+ * sends nothing it would wait 90 s per file; a callback, called about once a second, ends the wait earlier.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -54,8 +54,8 @@ typedef struct wait_state {
     bool is_silent;
 } wait_state;
 
-/* The library calls it about once a second while it waits: `a` is how many bytes came if a server sends. Not 0: give
- * up. */
+/* Called by the library about once a second while it waits: `a` is the number of received bytes once a server sends.
+ * Not 0: give up. */
 static int watch_server(void *client, long a, long b)
 {
     client_library c;
@@ -78,7 +78,7 @@ static int64_t limit_of(unsigned limit_s)
     return INT64_C(1000) * (limit_s ? (int64_t)limit_s : of_library > 0 && of_library < 86400 ? of_library : LIMIT_S);
 }
 
-/* The library stays loaded: it starts threads and keeps state that do not like to be unloaded. */
+/* The library stays loaded: it starts threads and keeps state that do not survive unloading. */
 int sym_debuginfod_find(bool *out_silent, const uint8_t *build_id, size_t size, unsigned limit_s)
 {
     client_library c;

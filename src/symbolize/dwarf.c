@@ -1,8 +1,8 @@
 /* dwarf.c - functions inlined at addresses, and lines of sources
  *
- * One look at the ranges of all units tells which of them have addresses that are asked for; only those are walked, and
- * in them only functions that have some. Work is bounded by a budget, since DWARF may be anything: when it is used up,
- * the rest of the addresses have the names of the symbol table.
+ * One pass over the ranges of all units finds those with requested addresses; only these are walked, and in them only
+ * functions with such addresses. Time is bounded by a budget, since DWARF may be hostile: when it is used up, the
+ * remaining addresses have the names of the symbol table.
  */
 #include <dwarf.h>
 #include <limits.h>
@@ -178,8 +178,8 @@ static uint32_t mine_from(const walker *w, uint64_t address)
     return (uint32_t)low;
 }
 
-/* Requests within the ranges of a function or of what is inlined get it as their innermost scope. A function takes
- * those that are in none yet (owner 0), what is inlined those of its function that are not in another beside it. */
+/* Requests within the ranges of a function or an inlined function get it as their innermost scope. A function takes
+ * requests without a scope (owner 0), an inlined function those of its parent that no sibling has. */
 static bool enter(walker *w, Dwarf_Die *die, uint32_t owner, uint32_t depth)
 {
     Dwarf_Addr base, low, high;

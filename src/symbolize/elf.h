@@ -1,4 +1,4 @@
-/* elf.h - what the files of src/symbolize share that know libelf and libdw
+/* elf.h - shared by the files of src/symbolize that use libelf and libdw
  *
  * One thread has one module with all its files at a time, since a handle of libelf or libdw is for one thread.
  */
@@ -21,13 +21,14 @@ typedef struct sym_file {
     void *memory; /* of a file within a file, malloc'ed; fd is -1 then */
 } sym_file;
 
-/* Files of one build: `main` is the program or library itself. Two of them may be one, whose owner is the first. */
+/* Files of one build: `main` is the program or library itself. Two of them may be the same file, which the first one
+ * owns. */
 typedef struct sym_files {
     sym_file main, symbols, lines;
-    Elf *symbols_elf, *lines_elf; /* of one of the three; NULL: none has them */
+    Elf *symbols_elf, *lines_elf; /* from one of the three; NULL: none has them */
     const char *symbols_path, *lines_path;
-    hd_symbolize_result result; /* of what was not found */
-    bool has_silent_servers;    /* so that what is not here may be there */
+    hd_symbolize_result result; /* of the missing file */
+    bool has_silent_servers;    /* so a missing file may exist there */
     char why[SYM_WHY_BYTES];
 } sym_files;
 
@@ -35,9 +36,9 @@ typedef struct sym_files {
 void sym_files_find(sym_files *out, sym_module *module, const hd_symbolize_options *options, atomic_bool *silent);
 void sym_files_close(sym_files *files);
 
-/* Whether the bytes are the build-id of the file, or it has one at all (*out_has). */
+/* Whether the bytes are the build-id of the file, or whether it has one at all (*out_has). */
 bool sym_file_is(Elf *elf, bool *out_has, const uint8_t *build_id, size_t size);
-/* open.c. A regular file that is ELF; false: it is none, *out_result and why say what it is. Never waits. */
+/* open.c. A regular ELF file; false: any other file, see *out_result and why. Never blocks. */
 bool sym_file_open(sym_file *out, hd_symbolize_result *out_result, char why[SYM_WHY_BYTES], const char *path);
 bool sym_file_take(sym_file *out, int fd, const char *path);
 void sym_file_close(sym_file *file);
@@ -60,7 +61,7 @@ typedef struct sym_symbol {
     uint64_t start, end;
     const char *name; /* of the file */
     uint32_t text;    /* in answers, HD_STRING_NONE: not made yet */
-    uint8_t rank;     /* of several at one start the highest holds */
+    uint8_t rank;     /* of several at one start the highest is used */
     bool is_sized;
 } sym_symbol;
 
@@ -83,7 +84,7 @@ bool sym_mini_open(sym_file *out, Elf *elf);
 
 /* ---- DWARF ---- */
 
-/* A function, or one that is inlined into it, at the address of a request. */
+/* A function, or one inlined into it, at the address of a request. */
 typedef struct sym_scope {
     uint32_t outer; /* scope around it, HD_NONE */
     uint32_t depth;
@@ -108,8 +109,8 @@ bool sym_places_find(sym_places *out, sym_module *module, Elf *elf, const char *
                      const hd_symbolize_options *options);
 void sym_places_deinit(sym_places *places);
 
-/* alternate.c. What dwz moved out of the file to one that several share. false: it has some, and that is not
- * here; without it names would be missing or wrong. */
+/* alternate.c. The shared file into which dwz moved parts of this one. false: it has such parts, and the shared file is
+ * missing; without it names would be missing or wrong. */
 bool sym_alternate_find(sym_file *out_file, Dwarf **out_alternate, Dwarf *dwarf, const char *path,
                         const hd_symbolize_options *options);
 

@@ -1,8 +1,8 @@
 /* find.c - the files of a module, all of one build
  *
- * A file counts only if it has the build-id that the trace has of the module. If the trace has none, the file at the
- * module's path is taken as it is, and the others must be of its build; if that has no build-id either, they must have
- * the checksum that it has of them (.gnu_debuglink).
+ * A file is used only if it has the module's build-id in the trace. If the trace has none, the file at the module's
+ * path is used unchecked, and other files must be of its build; if that has no build-id either, they must have the
+ * checksum stored in it (.gnu_debuglink).
  */
 #include <elfutils/libdwelf.h>
 #include <limits.h>
@@ -39,7 +39,7 @@ static bool is_done(const finder *f)
 
 /* ---- one file ---- */
 
-/* What is the matter with the module, if nothing is found: a file of another build says more than none. */
+/* Records the module's fault, in case nothing is found: a file of another build is more informative than none. */
 static void note(finder *f, hd_symbolize_result result, const char *why)
 {
     static const int weight[] = {[HD_SYMBOLIZE_NOT_FOUND] = 1,
@@ -60,7 +60,7 @@ static void note_other(finder *f, const char *path, bool has_build_id)
     note(f, HD_SYMBOLIZE_OTHER, why);
 }
 
-/* Keep the file for what it has that was not found yet. */
+/* Keeps the file for the data that was still missing. */
 static void keep(finder *f, sym_file *file, bool is_main)
 {
     sym_files *files = f->files;
@@ -139,7 +139,7 @@ static void try_own_path(finder *f)
     if (made > 0 && (size_t)made < sizeof path) try_path(f, path, true, false);
 }
 
-/* What the file says of others. */
+/* Reads the file's references to others. */
 static void ask_main(finder *f)
 {
     Elf *elf = f->files->main.elf;
@@ -179,7 +179,7 @@ static void try_link(finder *f, const char *format, const char *a, const char *b
     if (size > 0 && (size_t)size < sizeof path) try_path(f, path, false, true);
 }
 
-/* As gdb looks for them: beside the file, below .debug there, in each folder by the file's own. */
+/* In gdb's order: next to the file, in .debug there, in each folder by the file's own path. */
 static void try_links(finder *f)
 {
     const char *own = f->files->main.path, *slash = own ? strrchr(own, '/') : NULL;

@@ -74,7 +74,7 @@ static hd_status answer(symbolizer *s, uint64_t value, uint32_t name, uint32_t t
     return sym_answers_add(&s->process.answers, text) ? HD_OK : HD_NOMEM(s->err);
 }
 
-/* An address of the process: a function that no file has, or what lies in a module. */
+/* An address of the process: a function without a file, or code in a module. */
 static hd_status ask_process(symbolizer *s, uint64_t value, uint32_t name)
 {
     const sym_range *range = sym_range_at(s, value);

@@ -1,13 +1,12 @@
-/* impl.h - what the files of src/symbolize share
+/* impl.h - shared by the files of src/symbolize
  *
- *   symbolize.c           the whole: what is asked, by whom it is answered, what is told
+ *   symbolize.c           the whole: requests, answers, reports
  *   frames.c    names of frames that are addresses -> requests of modules
  *   modules.c   the trace's keys `modules` and `symbols`
- *   maps.c      functions that no file has
- *   rewrite.c   the trace again, with the answers
+ *   maps.c      functions without a file
+ *   rewrite.c   the new trace, with the answers
  *   resolve.c   modules to threads; below it, with libelf and libdw (elf.h):
- *   find.c      the files of a module     table.c   symbols       dwarf.c   inlining,
- * lines
+ *   find.c      the files of a module     table.c   symbols       dwarf.c   inlining, lines
  *
  * In: a trace with addresses. Out: the trace with names. Begin with symbolize.c.
  */
@@ -47,7 +46,7 @@ typedef struct sym_module {
     bool has_range;
     bool is_file;      /* else its addresses are of the process: JIT code, the vdso */
     bool has_offsets;  /* its frames say offsets in the file, not addresses */
-    bool is_ambiguous; /* another module has this name: what its frames lie in is not known */
+    bool is_ambiguous; /* another module has this name: the module of its frames is unknown */
     sym_request *requests;
     size_t request_count, request_capacity;
     sym_answers answers;
@@ -85,7 +84,7 @@ typedef struct symbolizer {
     uint32_t *key_modules; /* by key: module, HD_NONE: several */
     sym_mapping *mapped;   /* modules with addresses, by start */
     size_t mapped_count;
-    const char *process_of; /* that all modules are of; "" if they do not say; NULL: none yet */
+    const char *process_of; /* process of all modules; "" if not given; NULL: none yet */
     bool several;           /* processes: an address may be of any */
     size_t key_capacity;
     uint64_t bad_modules, bad_symbols; /* entries of the keys that are none */
@@ -106,7 +105,7 @@ sym_module *sym_module_at(const symbolizer *s, uint64_t address);
 /* maps.c */
 hd_status sym_range_add(symbolizer *s, uint64_t start, uint64_t size, const char *name, size_t name_size);
 hd_status sym_maps_read(symbolizer *s);
-/* Once all are there: those that overlap are cut, so that of each address the last that was added holds. */
+/* Once all are added: overlapping ranges are cut, so that for each address the last one added counts. */
 hd_status sym_ranges_settle(symbolizer *s);
 const sym_range *sym_range_at(const symbolizer *s, uint64_t address);
 
@@ -116,13 +115,13 @@ hd_status sym_frames_read(symbolizer *s);
 /* answers.c: texts of names */
 bool sym_answers_init(sym_answers *answers);
 void sym_answers_deinit(sym_answers *answers);
-/* The id of a name as it is shown: demangled; HD_STRING_NONE: no memory. Control characters and what is no UTF-8 are
+/* The id of a displayed name: demangled; HD_STRING_NONE: no memory. Control characters and invalid UTF-8 are
  * replaced. */
 uint32_t sym_answers_text(sym_answers *answers, const char *name, size_t size);
 /* The same of a text that is shown as it is. */
 uint32_t sym_answers_plain(sym_answers *answers, const char *text, size_t size);
 bool sym_answers_add(sym_answers *answers, uint32_t text);
-/* Whether it is "py::NAME:FILE", as CPython's perf trampoline calls code. Shown as "NAME (FILE)". */
+/* Whether it is "py::NAME:FILE", the form of CPython's perf trampoline. Shown as "NAME (FILE)". */
 bool sym_is_python(const char *name, size_t size);
 
 /* resolve.c, or absent.c in a build without libdw */

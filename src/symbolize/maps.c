@@ -103,7 +103,7 @@ static void heap_pop(settling *t)
     HD_HEAP_POP(t->heap, t->heap_count, x, y, x->order > y->order);
 }
 
-/* What holds from `from` on up to `until`, where the next range begins. */
+/* Sets the range that counts from `from` up to `until`, where the next one begins. */
 static void settle_until(settling *t, uint64_t from, uint64_t until)
 {
     while (from < until && t->heap_count) {
@@ -122,7 +122,7 @@ static void settle_until(settling *t, uint64_t from, uint64_t until)
     }
 }
 
-/* A sweep. Every range begins one piece and ends one, so that there are at most twice as many. */
+/* A sweep. Every range begins one piece and ends one, so there are at most twice as many. */
 hd_status sym_ranges_settle(symbolizer *s)
 {
     size_t count = s->range_count;

@@ -1,6 +1,6 @@
-/* mini.c - the symbol table that Fedora and others put into stripped files: .gnu_debugdata, an ELF file in xz
+/* mini.c - the symbol table in stripped files of Fedora and others: .gnu_debugdata, an ELF file in xz
  *
- * It decodes into a buffer of ours, so that there is a bound to it.
+ * It is decoded into our own buffer, so that its size is bounded.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 static const size_t OUTPUT_LIMIT = (size_t)256 << 20;
 static const uint64_t DECODER_LIMIT = UINT64_C(128) << 20;
 
-/* More room for what comes out: false: it is too large, or there is no memory. */
+/* Grows the output: false: too large, or no memory. */
 static bool grow(uint8_t **out, size_t *room)
 {
     size_t wanted = *room * 4;

@@ -1,6 +1,6 @@
-/* modules.c - the trace's keys `modules` and `symbols`
+/* modules.c - reads the trace's keys `modules` and `symbols`
  *
- * Both are arrays of objects. What is no object, or has no name, is counted and passed over.
+ * Both are arrays of objects. An element that is not an object, or has no name, is counted and skipped.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +77,7 @@ static bool parse_build_id(sym_module *module)
     return true;
 }
 
-/* Paths of files are whole, or at least no names that the system gives to what is no file. */
+/* Paths of files are absolute, or at least not names that the system uses for mappings without a file. */
 static bool is_file(const char *path)
 {
     return *path && *path != '[' && strncmp(path, "//", 2) != 0 && strncmp(path, "anon_inode:", 11) != 0;
@@ -85,7 +85,7 @@ static bool is_file(const char *path)
 
 static bool is_same(const sym_module *a, const sym_module *b)
 {
-    if (!a->is_file && a->bias != b->bias) return false; /* what is no file has addresses of the process */
+    if (!a->is_file && a->bias != b->bias) return false; /* mappings without a file have addresses of the process */
     return strcmp(a->path, b->path) == 0 && a->build_id_bytes == b->build_id_bytes &&
            memcmp(a->build_id, b->build_id, a->build_id_bytes) == 0;
 }
@@ -99,8 +99,8 @@ static bool push_module(symbolizer *s, const sym_module *module)
     return true;
 }
 
-/* A text that finds the module. Equal modules under one text are one, since a file is mapped in pieces; of different
- * ones none is meant for sure, and one more module stands for them. */
+/* A text that finds the module. Equal modules under one text are merged, since a file is mapped in parts; for different
+ * ones the target is ambiguous, and an additional module represents them. */
 static bool add_key(symbolizer *s, const char *text, uint32_t index)
 {
     size_t size = strlen(text);
@@ -170,8 +170,8 @@ static int by_start(const void *a, const void *b)
     return x->module < y->module ? -1 : x->module > y->module;
 }
 
-/* Of a merged trace nobody knows whose an address is, and another process's module would give a wrong name. What lay in
- * a module of its own process was found by the reader. */
+/* In a merged trace the process of an address is unknown, and another process's module would give a wrong name.
+ * Addresses in a module of their own process were already resolved by the reader. */
 static bool sort_mapped(symbolizer *s)
 {
     s->mapped = malloc((s->module_count + 1) * sizeof *s->mapped);
@@ -184,8 +184,7 @@ static bool sort_mapped(symbolizer *s)
     return true;
 }
 
-/* Of several that hold the address, one that took the place of another, the first that the trace names among a few that
- * begin last. */
+/* If several contain the address, because one replaced another: the first in the trace among a few that begin last. */
 sym_module *sym_module_at(const symbolizer *s, uint64_t address)
 {
     enum { LOOK_BACK = 16 };

@@ -1,4 +1,4 @@
-/* open.c - one file, as the trace names it: it may be anything, a pipe or a device as well */
+/* open.c - opens a file named in the trace, which may be a pipe or a device as well */
 #include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@ void sym_file_close(sym_file *file)
     *file = (sym_file){0};
 }
 
-/* Takes the descriptor, also when it fails. */
+/* Takes ownership of the descriptor, also when it fails. */
 bool sym_file_take(sym_file *out, int fd, const char *path)
 {
     *out = (sym_file){.fd = fd, .path = strdup(path)};
@@ -39,7 +39,7 @@ static bool refuse(hd_symbolize_result *out_result, char why[SYM_WHY_BYTES], hd_
     return false;
 }
 
-/* Opening is what a device or a pipe may answer to, so that it comes after a look. */
+/* Opening a device or a pipe may have side effects, so the type is checked before. */
 bool sym_file_open(sym_file *out, hd_symbolize_result *out_result, char why[SYM_WHY_BYTES], const char *path)
 {
     struct stat st;

@@ -33,14 +33,14 @@ static bool put(namer *n, uint32_t name, uint32_t file, uint32_t line)
     return sym_answers_add(answers, id);
 }
 
-/* Without the version that the linker puts behind it: "__libc_start_main@@GLIBC_2.34". */
+/* Without the version that the linker appends: "__libc_start_main@@GLIBC_2.34". */
 static size_t plain_size(const char *name)
 {
     size_t size = strcspn(name, "@");
     return size ? size : strlen(name);
 }
 
-/* The function that the code stands in: as the linker knows it, else as the compiler does. */
+/* The function that contains the code: by the linker's table, else by the compiler's. */
 static bool outer_name(uint32_t *out, namer *n, uint64_t address, const sym_scope *scope)
 {
     sym_symbol *symbol = sym_table_find(&n->table, address);
@@ -89,7 +89,7 @@ static int by_address(const void *a, const void *b)
     return (x->name > y->name) - (x->name < y->name);
 }
 
-/* Offsets in the file become the addresses that its segments give them. */
+/* Converts offsets in the file to addresses, by its segments. */
 static void settle_offsets(sym_module *m, Elf *elf)
 {
     size_t count;
@@ -154,7 +154,7 @@ typedef struct work {
     size_t count;
     atomic_size_t next;
     atomic_bool failed;
-    atomic_bool silent;   /* servers of debuginfod: no other module waits for them */
+    atomic_bool silent;   /* debuginfod servers: no other module waits for them */
     pthread_mutex_t lock; /* of what follows */
     uint64_t done, total;
 } work;
@@ -178,7 +178,7 @@ static int largest_first(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* After it the requests stand in another order. */
+/* Afterwards the requests are in another order. */
 static void find_again(symbolizer *s, sym_module *module)
 {
     for (size_t i = 0; i < module->request_count; i++) s->name_request[module->requests[i].name] = (uint32_t)i;

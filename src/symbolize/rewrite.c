@@ -1,11 +1,11 @@
-/* rewrite.c - the trace again: a tree of named frames, and `sf` of the events in it
+/* rewrite.c - copies the trace: a tree of named frames, with `sf` of the events mapped to it
  *
  * Frames    a frame that is an address becomes the functions there, the outermost first; the others stay. Equal frames
  *           under one caller are one node then.
- * Ids       nodes get new ones, and every `sf` follows. One that leads to no frame becomes 0, which is none either: as
- *           it was it could lead to some frame now. Where ids stand that are not followed (`esf`, events whose
- *           arguments are one text) the old frames stay, beside the new ones.
- * Texts     the argument "stack", frames joined by ';', as `heddle merge` writes it, is written anew
+ * Ids       nodes get new ones, and every `sf` is mapped. An `sf` without a frame becomes 0, which is no frame either:
+ *           unchanged it could refer to a new frame. If there are ids that cannot be mapped (`esf`, events whose
+ *           arguments are one text) the old frames stay, along with the new ones.
+ * Texts     the argument "stack", frames joined by ';', as `heddle merge` writes it, is rewritten
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ typedef struct rewriter {
     uint64_t base;      /* of the ids of new nodes */
     bool beside;        /* the old frames stay */
     uint32_t sf, stack; /* strings of the source */
-    uint32_t *texts;    /* by string of the source: what the argument "stack" becomes; HD_NONE: not looked at */
+    uint32_t *texts;    /* by string of the source: its rewritten argument "stack"; HD_NONE: not computed */
     hd_strings names;   /* of frames that are answered */
     bool has_names;
     uint32_t *name_of; /* by `names`: the name in the tree */
@@ -38,7 +38,7 @@ typedef struct rewriter {
 
 /* ---- the tree ---- */
 
-/* The functions at a frame's address, innermost first; NULL: it is none, or they are not known. */
+/* The functions at a frame's address, innermost first; NULL: not an address, or unknown. */
 static const sym_request *answer_of(const symbolizer *s, uint32_t name)
 {
     const sym_module *module = s->name_module[name];
@@ -168,7 +168,7 @@ static hd_status follow(rewriter *r, const hd_copy_rows *rows, unsigned type, in
 
 /* ---- the argument "stack" ---- */
 
-/* The text with the answers in it; false: nothing in it is answered. */
+/* The text with the answers in it; false: nothing in it has an answer. */
 static bool rewrite_text(rewriter *r, hd_string text)
 {
     bool any = false;
@@ -262,9 +262,9 @@ static hd_status change_values(void *user, hd_copy *copy, hd_copy_rows *rows, co
     return HD_OK;
 }
 
-/* ---- what stands around them ---- */
+/* ---- activities around them ---- */
 
-/* As hd_copy_surroundings, without the frames, and without what an earlier call said of them. */
+/* As hd_copy_surroundings, without the frames, and without ledger rows of an earlier call about them. */
 static hd_status copy_surroundings(rewriter *r, hd_error *err)
 {
     const hd_trace *trace = r->s->trace;

@@ -1,4 +1,4 @@
-/* symbolize.c - names for the addresses in the stacks of a trace: what is asked, answered and told */
+/* symbolize.c - names for the addresses in the stacks of a trace: requests, answers and reports */
 #include "heddle/symbolize.h"
 
 #include <stdlib.h>

@@ -16,7 +16,7 @@ static bool is_mark(const char *name)
     return name[0] == '$' || (name[0] == '.' && name[1] == 'L');
 }
 
-/* mprotect rather than __mprotect, although the former is weak: it is what the program calls. */
+/* mprotect rather than __mprotect, although the former is weak: it is the name that programs call. */
 static uint8_t rank_of(const GElf_Sym *symbol, const char *name)
 {
     unsigned type = GELF_ST_TYPE(symbol->st_info), binding = GELF_ST_BIND(symbol->st_info), underscores = 0;
@@ -80,7 +80,7 @@ static int by_start(const void *a, const void *b)
     return strcmp(y->name, x->name); /* so that it does not depend on the order of the file */
 }
 
-/* One whose size is not known ends where the next begins. */
+/* A symbol of unknown size ends where the next begins. */
 static bool settle(sym_table *table)
 {
     hd_sort(table->list, table->count, sizeof *table->list, by_start);
@@ -117,8 +117,8 @@ void sym_table_deinit(sym_table *table)
     *table = (sym_table){0};
 }
 
-/* The last that begins before the address and ends behind it; those without a size only if no other does: they are
- * marks in functions of assembly. */
+/* The last one that begins before the address and ends after it; those without a size only if there is no other: they
+ * are labels in assembly functions. */
 sym_symbol *sym_table_find(const sym_table *table, uint64_t address)
 {
     size_t at = hd_sorted_up_to(address, table->list, table->count, sizeof *table->list);

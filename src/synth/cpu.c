@@ -1,4 +1,4 @@
-/* cpu.c - what happens on the threads of the synthetic run: ops, python frames, annotations, runtime calls */
+/* cpu.c - activity on the threads of the synthetic run: ops, Python frames, annotations, runtime calls */
 #include <assert.h>
 
 #include "synth/impl.h"

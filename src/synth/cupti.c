@@ -1,7 +1,7 @@
-/* cupti.c - what of the synthetic run an injected CUPTI library records, and what it calls it
+/* cupti.c - the part of the synthetic run that an injected CUPTI library records, with its names
  *
- * The run is played as always; only when its events are moved into the trace, calls of the runtime and the work of the
- * GPU get the names, categories and arguments that such a library writes, and all else is left out.
+ * The run is simulated as always; only when its events are moved into the trace, runtime calls and GPU activities get
+ * the names, categories and arguments that such a library writes, and everything else is left out.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,7 +91,7 @@ typedef struct cupti_form {
     int64_t values[8];
 } cupti_form;
 
-/* The values of a kernel stand as in KERNEL_KEYS, and those of the graph behind them. */
+/* The values of a kernel are in the order of KERNEL_KEYS, followed by those of the graph. */
 static cupti_form kernel_form(const synth *s, const synth_event *event)
 {
     const int64_t *v = s->values + event->values;

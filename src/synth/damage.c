@@ -1,7 +1,7 @@
-/* damage.c - written JSON made as broken as profilers make it
+/* damage.c - damages written JSON in the ways that profilers do
  *
- * The text has one event per line. Lines are chosen first, each for one kind of damage, then the text is copied once
- * with its edits. What is hit is exact; where it is depends on the seed.
+ * The text has one event per line. First lines are chosen, each for one kind of damage, then the text is copied once
+ * with its edits. The number of damaged places is exact; their positions depend on the seed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ const char *hd_synth_damage_name(hd_synth_damage kind)
 
 /* ---- lines ---- */
 
-/* Where `part` first stands within [begin, end), or `end`. */
+/* The first position of `part` within [begin, end), or `end`. */
 static size_t find(const damager *d, size_t begin, size_t end, const char *part)
 {
     const char *found = memmem(d->text + begin, end - begin, part, strlen(part));
@@ -245,7 +245,7 @@ static void write_all(damager *d)
     size_t at = 0;
     for (size_t i = 0; i < d->line_count; i++) {
         const event_line *line = &d->lines[i];
-        if (i == d->last) { /* the last byte that is left is one of the event's text */
+        if (i == d->last) { /* the last byte left is one of the event's text */
             size_t half = (line->end - line->begin) / 2;
             copy(d, at, line->begin + 1 + (size_t)(synth_next(&d->random) % half));
             return;

@@ -52,7 +52,7 @@ static void make_shape(synth *s, synth_shape shape)
 static void make_kernel(synth *s, synth_kernel_id id)
 {
     const synth_kernel_spec *spec = &synth_kernel_specs[id];
-    static const uint16_t small[3] = {16, 1, 1}; /* kernels of all streams of a program fit beside one another */
+    static const uint16_t small[3] = {16, 1, 1}; /* kernels of all streams of a program fit side by side */
     const uint16_t *grid = s->options.program ? small : spec->grid, *block = spec->block;
     int64_t blocks = (int64_t)grid[0] * grid[1] * grid[2] * 1000000 / 132;
     int64_t warps = (block[0] * block[1] * block[2] + 31) / 32;

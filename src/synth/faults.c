@@ -1,9 +1,8 @@
-/* faults.c - what is wrong with the synthetic run, on request
+/* faults.c - faults of the synthetic run, on request
  *
- * Crossings are put in where a chance comes up: an op that ends before its last child does, a kernel that starts before
- * the one ahead has ended, an annotation that outlasts its parent. What finds no chance, and every other fault, comes
- * at the end of a step, after the GPU was waited for. Faults there take a stretch of time that is the same on all
- * ranks, and nothing in it has noise.
+ * Crossings are added where they fit: an op that ends before its last child, a kernel that starts before the previous
+ * one has ended, an annotation that outlasts its parent. Crossings that fit nowhere, and all other faults, are added at
+ * the end of a step, after a wait for the GPU. Faults there take the same time on all ranks, without noise.
  */
 #include "synth/impl.h"
 

@@ -1,8 +1,4 @@
-/* frames.c - the native stack of a launch: what a debugger would show where the trace has ops and annotations
- *
- * A thread's open slices are its stack. Each has a function of native code, found once for each name; the node of a
- * slice in the tree is found at the first launch within it and kept there.
- */
+/* frames.c - the native stack of a launch: the frames that a debugger would show for the open ops and annotations */
 #include <stdio.h>
 
 #include "base/text/ends.h"
@@ -172,7 +168,7 @@ static uint32_t thread_node(synth *s, synth_thread *t)
     return node;
 }
 
-/* One of many ways through a program that looks up what to call. */
+/* One of many call paths of a dispatcher. */
 static uint32_t push_path(synth *s, uint32_t caller)
 {
     char name[80];

@@ -1,4 +1,4 @@
-/* gpu.c - what the synthetic GPU does: kernels, copies and collectives, in the order of each stream */
+/* gpu.c - activity of the synthetic GPU: kernels, copies and collectives, in the order of each stream */
 #include <assert.h>
 
 #include "synth/impl.h"
@@ -109,12 +109,12 @@ void synth_arrive(synth *s, uint32_t stream, int64_t correlation, int64_t start_
 }
 
 /* `node` and `creator` for the shape that has them. */
-static void put_kernel(synth *s, uint32_t stream, synth_shape shape, synth_kernel_id kernel, int64_t correlation,
-                       int64_t external, placement at, int64_t node, int64_t creator)
+static void put_kernel(synth *s, uint32_t stream, synth_shape shape, synth_kernel_id kernel, uint32_t name,
+                       int64_t correlation, int64_t external, placement at, int64_t node, int64_t creator)
 {
     const synth_kernel_spec *spec = &synth_kernel_specs[kernel];
     const synth_kernel_ids *ids = &s->kernels[kernel];
-    synth_event event = gpu_slice(s, stream, shape, ids->name, SYNTH_TEXT_KERNEL, at);
+    synth_event event = gpu_slice(s, stream, shape, name, SYNTH_TEXT_KERNEL, at);
     cover(s, stream, at.start_ns, at.end_ns);
     synth_put(s, SYNTH_GPU, &event,
               (int64_t[]){external, 0, s->device, 1, s->now.streams[stream].number, correlation, spec->registers,
@@ -126,15 +126,22 @@ static void put_kernel(synth *s, uint32_t stream, synth_shape shape, synth_kerne
 void synth_kernel_at(synth *s, uint32_t stream, synth_kernel_id kernel, int64_t correlation, int64_t external,
                      int64_t start_ns, int64_t duration_ns)
 {
+    synth_kernel_named(s, stream, kernel, s->kernels[kernel].name, correlation, external, start_ns, duration_ns);
+}
+
+void synth_kernel_named(synth *s, uint32_t stream, synth_kernel_id kernel, uint32_t name, int64_t correlation,
+                        int64_t external, int64_t start_ns, int64_t duration_ns)
+{
     placement at = {start_ns, start_ns + duration_ns};
-    put_kernel(s, stream, SYNTH_SHAPE_KERNEL, kernel, correlation, external, at, 0, 0);
+    put_kernel(s, stream, SYNTH_SHAPE_KERNEL, kernel, name, correlation, external, at, 0, 0);
 }
 
 void synth_graph_kernel(synth *s, synth_thread *t, synth_kernel_id kernel, int64_t correlation, uint32_t node,
                         int64_t creator)
 {
     placement at = place(s, t, 0, synth_about(s, synth_kernel_specs[kernel].duration_ns));
-    put_kernel(s, 0, SYNTH_SHAPE_GRAPH_KERNEL, kernel, correlation, synth_external(t), at, node + 1, creator);
+    put_kernel(s, 0, SYNTH_SHAPE_GRAPH_KERNEL, kernel, s->kernels[kernel].name, correlation, synth_external(t), at,
+               node + 1, creator);
     if (node == 0) synth_arrive(s, 0, correlation, at.start_ns);
 }
 

@@ -1,13 +1,13 @@
-/* impl.h - the machinery that plays a training run; for src/synth only
+/* impl.h - simulates a training run; for src/synth only
  *
  * Time runs twice. Every moment is known as `own`, with the noise of the rank whose trace is made, and as `latest`,
  * with the most noise that any rank may have. Both go through the same additions and maxima, so own <= latest on every
  * rank, and `latest` is the same on all of them: a collective that ends at its `latest` ends on all ranks at one true
- * time, though each rank is played alone. Decisions that move time are taken from `shape`, the generator that all
+ * time, though each rank is simulated alone. Decisions that move time are taken from `shape`, the generator that all
  * ranks share; `noise` belongs to the rank.
  *
- * A slice takes its place in the list when it opens, so tracks come out in the order of time; its duration is filled
- * in when it closes. The lists are flushed after each step, through the rank's clock, into the batch.
+ * A slice takes its place in the list when it opens, so tracks come out in the order of time; its duration is filled in
+ * when it closes. The lists are flushed after each step, through the rank's clock, into the batch.
  *
  * In: options. Out: a trace. Begin with synth.c, then step.c.
  */
@@ -61,7 +61,7 @@ typedef struct synth_frame {
     int64_t leaf_end_ns;
     int64_t external; /* id of the op, or of the one around it */
     int64_t python;   /* id of the python frame, or of the one around it */
-    uint32_t stack;   /* its node in the tree of frames, 0: not asked for yet */
+    uint32_t stack;   /* its node in the tree of frames, 0: not found yet */
 } synth_frame;
 
 typedef enum synth_thread_id { SYNTH_MAIN, SYNTH_AUTOGRAD, SYNTH_THREADS } synth_thread_id;
@@ -155,8 +155,8 @@ typedef struct synth {
     int64_t *graph_nodes; /* correlation of the call that made each node */
     synth_memo cupti_names;
 
-    /* What a uprobe would see. */
-    hd_synth_stacks *stacks; /* NULL: nobody looks */
+    /* What a uprobe would record. */
+    hd_synth_stacks *stacks; /* NULL: not wanted */
     bool collect;            /* not while steps are tried */
     size_t sample_capacity, first_sample;
     synth_random sample_random;
@@ -190,7 +190,7 @@ static inline void synth_spend_slowly(synth *s, synth_when *when, int64_t ns, sy
     when->own += own * (100 + slow.own) / 100;
 }
 
-/* The same of what the host does. */
+/* The same for host activity. */
 static inline void synth_spend(synth *s, synth_when *when, int64_t ns)
 {
     synth_spend_slowly(s, when, ns, s->slow_host);
@@ -252,6 +252,9 @@ void synth_close_region(synth *s);
 /* A kernel at exactly this place, and its slices of the open regions. */
 void synth_kernel_at(synth *s, uint32_t stream, synth_kernel_id kernel, int64_t correlation, int64_t external,
                      int64_t start_ns, int64_t duration_ns);
+/* The same under another name. */
+void synth_kernel_named(synth *s, uint32_t stream, synth_kernel_id kernel, uint32_t name, int64_t correlation,
+                        int64_t external, int64_t start_ns, int64_t duration_ns);
 void synth_arrive(synth *s, uint32_t stream, int64_t correlation, int64_t start_ns);
 
 /* The runtime call that puts work on a stream, and the flow that leaves from it. Returns its correlation. kernel
@@ -303,11 +306,11 @@ void synth_step(synth *s, uint32_t number, uint32_t layers);
 
 /* Whether a fault should be put in at the chance that comes up now. */
 bool synth_quota_take(synth_quota *quota);
-/* What is due in step `number`. */
+/* Adds the faults that are due in step `number`. */
 void synth_faults_begin_step(synth *s, uint32_t number);
 /* A genuine crossing at the end of the innermost open slice of a thread. May close it: true then. */
 bool synth_cross_genuine(synth *s, synth_thread *t);
-/* At the end of a step, where the GPU is idle: what is still due, and the faults that need a place of their own. */
+/* At the end of a step, where the GPU is idle: adds faults still due, and those that need time of their own. */
 void synth_faults_end_step(synth *s, uint32_t number);
 /* How many events the faults of the options add to a rank, about. */
 uint64_t synth_faults_size(const synth *s);
@@ -315,7 +318,7 @@ uint64_t synth_faults_size(const synth *s);
 /* ---- meta.c ---- */
 
 uint32_t synth_host_of(const hd_synth_options *options, uint32_t rank);
-int64_t synth_clock_base(bool cupti); /* where the run lies on the clock of its trace */
+int64_t synth_clock_base(bool cupti); /* offset of the run on the clock of its trace */
 void synth_rank_tracks(synth *s);
 void synth_rank_meta(synth *s);
 void synth_trace_meta_before(synth *s);

@@ -1,4 +1,4 @@
-/* memo.h - what is known of each string id: a list that grows with them, 0 for nothing yet */
+/* memo.h - cached data of each string id: a list that grows with them, 0 for none yet */
 #ifndef HD_SYNTH_MEMO_H
 #define HD_SYNTH_MEMO_H
 

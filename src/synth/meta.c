@@ -4,7 +4,7 @@
 
 #include "synth/impl.h"
 
-/* Unix time of the clock's zero, and where the run lies on that clock: weeks later, as Kineto has it. */
+/* Unix time of the clock's zero, and the start of the run on that clock: weeks later, as in Kineto's traces. */
 static const int64_t base_ns = 1735689600000000000;
 static const int64_t run_ns = 3894127000000000;
 
@@ -97,7 +97,7 @@ static void put_meta(synth *s, uint32_t track, synth_text_id name, synth_shape s
     synth_put(s, SYNTH_CPU, &event, &value);
 }
 
-/* The process itself is a track of its own beside that of its tid 0, on which its metadata stands. */
+/* The process itself has a track besides that of its tid 0, which carries its metadata. */
 static uint32_t process_of(synth *s, int64_t pid)
 {
     hd_ident ident = {HD_IDENT_NUMBER, synth_text(s, "%lld", (long long)pid)};
@@ -155,7 +155,7 @@ void synth_rank_meta(synth *s)
     if (s->options.ranks > 1) stream_meta(s, SYNTH_COMM);
 }
 
-/* ---- what stands once in a trace ---- */
+/* ---- events that a trace has once ---- */
 
 static void put_spans(synth *s, int64_t end_ns)
 {

@@ -7,7 +7,7 @@
 
 #include "synth/texts.h"
 
-/* Argument shapes; their keys stand in model.c. */
+/* Argument shapes; their keys are in model.c. */
 typedef enum synth_shape {
     SYNTH_SHAPE_NONE,
     SYNTH_SHAPE_OP,

@@ -18,7 +18,7 @@ size_t synth_kernel_name(const char **out, const char *name)
     return size;
 }
 
-/* One number stands for all arguments of the template, and parameters are left out: the names stay different. */
+/* One number replaces all arguments of the template, and parameters are left out: the names stay distinct. */
 void synth_mangle(char *out, size_t room, synth_kernel_id kernel)
 {
     const char *at;

@@ -33,7 +33,7 @@ static bool is_communication(const program_item *item)
 
 /* ---- changes ---- */
 
-/* What a thread spends in a slice, in what is in it aside, is its own. */
+/* A thread's own time in a slice, without the slices in it. */
 static void scale(const change *c, program_list *list)
 {
     bool open[PROGRAM_DEPTH + 1] = {false};
@@ -102,8 +102,8 @@ static void overlap(const change *c, program_list *list)
     }
 }
 
-/* The first launch of a step is of all work of it. What the thread does between that and the last launch goes, but for
- * waits. */
+/* The first launch of a step launches all its work. The thread's activity between that and the last launch is removed,
+ * except for waits. */
 static void make_graphs(const change *c, program_list *list)
 {
     (void)c;
@@ -184,6 +184,7 @@ hd_status program_change(program *p, synth *s, const char *text)
     change c = {.s = s};
     const char *colon = strchr(text, ':');
     size_t size = colon ? (size_t)(colon - text) : strlen(text);
+    if (colon && size == strlen("plant") && memcmp(text, "plant", size) == 0) return program_plant(p, s, colon + 1);
     for (size_t k = 0; k < KINDS; k++) {
         if (strlen(kinds[k].name) != size || memcmp(kinds[k].name, text, size) != 0) continue;
         bool is_bare = kinds[k].operand == NO_OPERAND;
@@ -194,6 +195,6 @@ hd_status program_change(program *p, synth *s, const char *text)
     }
     return hd_error_set(s->err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
                         "'%.60s' is no change of a program (such as scale:*gemm*=0.5, remove:*gelu*, fuse:*norm*, "
-                        "launch-cost:2us, streams:1, overlap, graph)",
+                        "launch-cost:2us, streams:1, overlap, graph, plant:data-loading=2ms)",
                         text);
 }

@@ -1,6 +1,4 @@
-/* program_emit.c - an executed program as Kineto would write it, with the slices "cuda_sync" that tell what a call
- * waited for
- */
+/* program_emit.c - writes an executed program as Kineto would, with "cuda_sync" slices that name the cause of a wait */
 #include <stdlib.h>
 
 #include "synth/random_program.h"
@@ -8,7 +6,7 @@
 typedef struct call_name {
     synth_text_id text;
     int64_t cbid;
-    synth_text_id told; /* name of the slice that tells of it */
+    synth_text_id told; /* name of the slice that describes it */
 } call_name;
 
 static const call_name call_names[PROGRAM_KINDS] = {
@@ -86,14 +84,14 @@ static void emit_work(emission *e, const program_item *item)
         s->now.truth.flows++;
     }
     if (item->kind == PROGRAM_KERNEL)
-        synth_kernel_at(s, item->stream, (synth_kernel_id)item->kernel, item->correlation, e->externals[e->depth],
-                        item->work_start_ns, item->work_ns);
+        synth_kernel_named(s, item->stream, (synth_kernel_id)item->kernel, item->name, item->correlation,
+                           e->externals[e->depth], item->work_start_ns, item->work_ns);
     else
         emit_copy(e, item);
     if (!item->in_graph) synth_arrive(s, item->stream, item->correlation, item->work_start_ns);
 }
 
-/* ---- what is told of waits ---- */
+/* ---- slices that describe waits ---- */
 
 static void emit_told(emission *e, const program_item *item)
 {

@@ -1,7 +1,7 @@
 /* program_run.c - executes a program: a discrete-event simulation of two threads and their streams
  *
- * Always the thread goes on whose next item begins first. The GPU takes work in the order of launches, so that all that
- * a piece of work waits for is known when it is launched.
+ * The thread whose next item begins first always runs next. The GPU takes work in the order of launches, so that all
+ * dependencies of a piece of work are known when it is launched.
  */
 #include <stdlib.h>
 
@@ -101,7 +101,7 @@ static void execute(execution *e, program_list *list, thread_state *thread)
     thread->next++;
 }
 
-/* The thread whose next item begins first; -1: all are done. */
+/* The thread whose next item begins first; -1: all have ended. */
 static int next_thread(const execution *e)
 {
     int first = -1;

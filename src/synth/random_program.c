@@ -1,4 +1,4 @@
-/* random_program.c - draws a program: how it trains, step after step, and what the machine does to each of its calls */
+/* random_program.c - draws a program: its training steps, and the delays of each call */
 #include <stdlib.h>
 
 #include "synth/random_program.h"
@@ -99,7 +99,7 @@ static uint32_t record(drawing *d, uint8_t stream)
     return event;
 }
 
-/* What `stream` gets next waits for what `other` has got. */
+/* The next work on `stream` waits for the latest on `other`. */
 static void join(drawing *d, uint8_t stream, uint8_t other)
 {
     uint32_t event = record(d, other);

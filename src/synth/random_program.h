@@ -1,9 +1,9 @@
-/* random_program.h - random programs whose generator makes a change itself: what a what-if has to foretell
+/* random_program.h - random programs with changes of known effect, which a what-if has to predict
  *
  * A program is a list of items for each of two threads: slices, launches, events and waits. random_program.c draws them
- * from the seed, each with what the machine will do to it (how long the call takes, how late its work begins), so that
- * a change leaves all else as it is: program_change.c. program_run.c executes the program in the order of time, and
- * program_emit.c writes what a profiler would have seen.
+ * from the seed, each with its delays on the machine (how long the call takes, how late its work begins), so that
+ * a change affects nothing else: program_change.c. program_run.c executes the program in the order of time, and
+ * program_emit.c writes the trace of a profiler.
  *
  * Machine  A call of a launch takes call_ns; its work is there latency_ns after the call, and begins when it is there,
  *          gap_ns after the work before it on its stream, and not before events for which the stream waits.
@@ -79,6 +79,8 @@ hd_status program_draw(program *out, synth *s);
 uint32_t program_call_name(const synth *s, const program_item *item);
 /* "scale:PATTERN=0.5" …, see synth.h. Errors: ARGUMENT; MEMORY. */
 hd_status program_change(program *p, synth *s, const char *change);
+/* "data-loading=2ms": the same of its change plant. */
+hd_status program_plant(program *p, synth *s, const char *cause);
 /* Fills in the times, and the correlations of calls. Errors: MEMORY. */
 hd_status program_run(program *p, synth *s);
 /* Puts its events into the lists. Errors: MEMORY. */

@@ -53,7 +53,7 @@ static void forward_op(synth *s, synth_thread *t, int index, uint32_t layer, uin
     close_source(s, t, spec);
 }
 
-/* The projections of an attention run side by side; what follows waits for them. */
+/* The projections of an attention run side by side; the following work waits for them. */
 static void fork_streams(synth *s, synth_thread *t, bool back)
 {
     for (uint32_t i = 1; i < 3 && i < s->options.streams; i++) synth_join(s, t, back ? 0 : i, back ? i : 0);

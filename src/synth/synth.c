@@ -78,7 +78,7 @@ static hd_status check_job_faults(const hd_synth_options *o, hd_error *err)
     return HD_OK;
 }
 
-/* Whether all is as it was but what a program takes: its seed, steps, flows and changes. */
+/* Whether only a program's options are set: its seed, steps, flows and changes. */
 static bool is_of_program(const hd_synth_options *o)
 {
     hd_synth_options plain = hd_synth_options_default();
@@ -292,7 +292,7 @@ static hd_status play(synth *s)
     return hd_builder_append(s->builder, chunk, s->err);
 }
 
-/* A library beside the program sees the calls of the runtime, and nothing of the framework. */
+/* An injected library sees the runtime calls, and nothing of the framework. */
 static hd_synth_options settle(const hd_synth_options *options)
 {
     hd_synth_options chosen = options ? *options : hd_synth_options_default();

@@ -1,4 +1,4 @@
-/* write.c - a damaged trace into a file: written whole beside it, read back, damaged, written again */
+/* write.c - writes a damaged trace: written to a temporary file, read back, damaged, written again */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-/* blocks.c - rows of a table that are complete, column by column
+/* blocks.c - complete rows of a table, stored column by column
  *
- * Of a column stand the least value, and what each is above it in 0 to 8 bytes, as the block needs: a quarter of
- * what cells take. So do the sizes of its texts, and which cells are null.
+ * For a column, the minimum is stored, and each value as its difference from it in 0 to 8 bytes, as the block needs: a
+ * quarter of the size of cells. The same for sizes of texts, and which cells are null.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "base/memory/vector.h"
 #include "table/impl.h"
 
-/* One of the two numbers of a cell: what it is, or the size of its text, where null is -1. */
+/* One of the two numbers of a cell: its value, or the size of its text, -1 for null. */
 static int64_t number_of(const table_cell *cell, size_t which)
 {
     return which ? (int32_t)cell->text_size : cell->as.integer;

@@ -1,10 +1,10 @@
-/* impl.h - what the files of a table share */
+/* impl.h - shared by the files of a table */
 #ifndef HD_TABLE_IMPL_H
 #define HD_TABLE_IMPL_H
 
 #include "heddle/table.h"
 
-/* A cell of 12 bytes, since there may be many; the column says which member counts. Text stands in hd_table.text. */
+/* A cell of 12 bytes, since there may be many; the column's type selects the member. Texts are in hd_table.text. */
 typedef struct __attribute__((packed, aligned(4))) table_cell {
     union {
         int64_t integer;
@@ -13,7 +13,7 @@ typedef struct __attribute__((packed, aligned(4))) table_cell {
         bool boolean;
         uint64_t text_offset;
     } as;
-    uint32_t text_size; /* of what is no text 0 */
+    uint32_t text_size; /* 0 if it is no text */
 } table_cell;
 
 #define TABLE_NULL UINT32_MAX /* as text_size: the cell is null */
@@ -31,7 +31,7 @@ static inline bool table_is_beyond(const table_cell *cell)
 /* Rows in a block. */
 enum { TABLE_BLOCK = 1024 };
 
-/* Numbers of a block, that are least + what stands in the bytes. */
+/* Numbers of a block: `least` plus the stored difference. */
 typedef struct table_packed {
     uint64_t least;
     uint32_t offset; /* from the end of the list of these */
@@ -48,7 +48,7 @@ struct hd_table {
     size_t cell_count, cell_room;
     char *text; /* all strings; of equal ones often one */
     size_t text_size, text_room;
-    bool has_names; /* the text: names of columns stand in it as well */
+    bool has_names; /* the text also has the names of columns */
     uint64_t beyond;
 };
 
@@ -56,7 +56,7 @@ enum { TABLE_RECENT = 256, TABLE_WAYS = 4 };
 
 struct hd_table_builder {
     hd_table *table;
-    hd_error err; /* the first failure; what all later calls return */
+    hd_error err; /* the first failure, which all later calls return */
     bool saturates;
     struct table_recent {
         size_t offset, size;            /* of a string in the text */

@@ -235,7 +235,7 @@ static void put_cell(table_cell *cell, hd_value_type type, int64_t value, const 
     }
 }
 
-/* Texts and names stand in the table as they do in the bytes, but that names end with NUL. */
+/* Texts and names have the same layout as in the bytes, except that names are NUL-terminated. */
 static bool take_column(hd_table *t, size_t at, hd_packed *p, int64_t *values)
 {
     hd_packed_column column;

@@ -1,6 +1,6 @@
 /* pack.h - a table as bytes, and back
  *
- * docs/formats/hds.md has the bytes. They depend on nothing but the table.
+ * The format is in docs/formats/hds.md. The bytes are deterministic.
  */
 #ifndef HD_TABLE_PACK_H
 #define HD_TABLE_PACK_H
@@ -10,7 +10,7 @@
 
 /* Append it. Errors: MEMORY. */
 hd_status hd_table_pack(hd_bytes *out, const hd_table *table, hd_error *err);
-/* What hd_table_pack made, as a table of that name. The caller frees it. Memory is at most 200 times `size`.
+/* A table of that name from the bytes of hd_table_pack. The caller frees it. Memory is at most 200 times `size`.
  * Errors: DAMAGED, MEMORY. */
 hd_status hd_table_unpack(hd_table **out, const char *name, const void *data, size_t size, hd_error *err);
 
@@ -39,16 +39,16 @@ typedef struct hd_packed_column {
 
 bool hd_packed_begin(hd_packed *packed, const void *data, size_t size);
 void hd_packed_deinit(hd_packed *packed);
-/* The next column, whose values are to be taken then: by row numbers, bits of decimals, or places in `texts`; rows that
- * are null keep what is in `out`. Behind the last column, the reader is at its end. */
+/* Goes to the next column and gets its values: by row numbers, bits of decimals, or indices of `texts`; null rows keep
+ * their value in `out`. After the last column, the reader is at its end. */
 bool hd_packed_head(hd_packed_column *out, hd_packed *packed);
 bool hd_packed_values(int64_t *out, hd_packed *packed, const hd_packed_column *column);
-/* The same where nobody wants them, but that texts are not in `texts` then. */
+/* The same for values that are not needed: texts are not put into `texts`. */
 bool hd_packed_skip(hd_packed *packed, const hd_packed_column *column);
 static inline bool hd_packed_is_null(const hd_packed_column *column, size_t row)
 {
     return column->nulls && column->nulls[row / 8] >> row % 8 & 1;
 }
-hd_status hd_packed_damaged(const char *name, hd_error *err); /* what hd_table_unpack says then */
+hd_status hd_packed_damaged(const char *name, hd_error *err); /* The DAMAGED error of hd_table_unpack. */
 
 #endif

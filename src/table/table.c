@@ -77,7 +77,7 @@ hd_status hd_table_set_decimals(hd_table_builder *builder, unsigned decimals)
     return HD_OK;
 }
 
-/* The next cell, if its column is one of the types in the bit mask; NULL with the builder failed otherwise. */
+/* The next cell, if its column has one of the types in the bit mask; else NULL, and the builder fails. */
 static table_cell *next_cell(hd_table_builder *builder, unsigned types)
 {
     hd_table *table = builder->table;

@@ -1,10 +1,10 @@
 /* text.c - a table as aligned columns for people
  *
  * Two passes over the cells: one for the widths, one to print. When a width is given and the columns do not fit, the
- * widest string column comes last and takes what the others leave. Sentences are wrapped there, or are printed below
- * their row where too little is left; names are shortened in the middle, since both the namespace and the template arguments of a
- * kernel's name tell kernels apart. Then other string columns give way, and in the end columns are left out from the
- * right, which a last line names. A single row becomes a line for each column instead.
+ * widest string column is put last and gets the remaining width. Sentences are wrapped there, or printed below their
+ * row if it is too narrow; names are shortened in the middle, since kernels differ in the namespace and in the template
+ * arguments of their names. Then other string columns are narrowed, and in the end columns are left out from the right,
+ * which a last line names. A single row becomes a line for each column instead.
  */
 #include "table/impl.h"
 
@@ -21,7 +21,7 @@ enum {
     BELOW_INDENT = 4
 };
 
-/* Where the columns stand. */
+/* The positions of the columns. */
 typedef struct layout {
     size_t *widths; /* by column */
     size_t *order;  /* the columns from left to right */
@@ -43,7 +43,7 @@ static size_t text_width(const char *text, size_t size)
     return width;
 }
 
-/* What stands in a cell: borrowed text, or `value` filled in. */
+/* The text of a cell: borrowed, or formatted into `value`. */
 static const char *cell_text(size_t *out_size, char *value, const hd_table *table, size_t row, size_t column, bool raw)
 {
     const table_cell cell = table_cell_at(table, row, column);
@@ -152,7 +152,7 @@ static size_t row_width(const layout *l, const hd_table_style *style)
     return total;
 }
 
-/* Leave out columns from the right until the row fits; what stands last stays. */
+/* Drop columns from the right until the row fits; the last column stays. */
 static void leave_out(layout *l, const hd_table_style *style)
 {
     size_t total = row_width(l, style);
@@ -166,7 +166,7 @@ static void leave_out(layout *l, const hd_table_style *style)
     }
 }
 
-/* The widest strings come last, in what is left. */
+/* The widest strings come last, in the remaining width. */
 static void fit(layout *l, const hd_table *table, const hd_table_style *style)
 {
     size_t total = total_width(l->widths, table, style), widest = SIZE_MAX, count = table->column_count;
@@ -285,7 +285,7 @@ static size_t first_line(size_t *used, const char *text, size_t size, size_t roo
     return end;
 }
 
-/* A sentence, whose lines after the first begin at `column`. */
+/* A sentence, whose continuation lines begin at `column`. */
 static void put_wrapped(table_out *out, const char *text, size_t size, size_t room, size_t column)
 {
     for (bool first = true; size && out->status == HD_OK; first = false) {

@@ -38,7 +38,7 @@ const char *hd_text_duration(char *out, int64_t ns)
     if (size < 1000000) {
         thousandths = size;
         unit = "us";
-    } else if (size < 1000000000 - 500) { /* what rounds up to 1000.000ms is a second */
+    } else if (size < 1000000000 - 500) { /* values that round up to 1000.000ms are printed as seconds */
         thousandths = (size + 500) / 1000;
         unit = "ms";
     } else {

@@ -40,7 +40,7 @@ void table_put_spaces(table_out *out, size_t count)
 
 /* ---- JSON ---- */
 
-/* Stands in JSON as it is. */
+/* Needs no escape in JSON. */
 static bool is_plain(char c)
 {
     return c >= ' ' && c <= '~' && c != '"' && c != '\\';
@@ -207,7 +207,7 @@ static void write_csv(table_out *out, const hd_table *table, const hd_table_styl
 
 /* ---- Markdown ---- */
 
-/* Kernel names are full of what Markdown takes for markup: `gemm<float*, 4>`, `__half`. */
+/* Kernel names contain characters that are markup in Markdown: `gemm<float*, 4>`, `__half`. */
 static void put_markdown_string(table_out *out, const char *text, size_t size)
 {
     for (size_t at = 0; at < size && out->status == HD_OK;) {
@@ -273,7 +273,7 @@ static void write_markdown(table_out *out, const hd_table *table, const hd_table
     }
 }
 
-/* What is left goes out; what went wrong is told. */
+/* Flushes the rest, and returns the first failure. */
 static hd_status finish(table_out *out, const hd_table *table, hd_error *err)
 {
     flush(out);

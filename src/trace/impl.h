@@ -77,7 +77,7 @@ bool hd_kept_stacks_text(hd_string *out, hd_kept_stacks *kept, uint32_t id);
 bool hd_kept_stacks_failed(const hd_kept_stacks *kept); /* its text was requested, and there was no memory */
 void hd_kept_stacks_free(hd_kept_stacks *kept);
 
-/* shift.c: starts and extent of a block with loaded columns; the extent alone */
+/* clock.c: starts and extent of a block with loaded columns; the extent alone */
 hd_status hd_shift_block(hd_trace *trace, hd_block *block, hd_arena *arena, int64_t ns, hd_error *err);
 void hd_shift_extent(hd_block *block, int64_t ns);
 

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/text/ends.h"
 #include "heddle/trace.h"
 
 static inline bool hd_string_is(hd_string string, const char *text)
@@ -11,12 +12,9 @@ static inline bool hd_string_is(hd_string string, const char *text)
     return string.size == strlen(text) && memcmp(string.data, text, string.size) == 0;
 }
 
-/* By bytes; a beginning comes first. As of qsort. */
-static inline int hd_string_compare(hd_string a, hd_string b)
+static inline bool hd_string_begins(hd_string string, const char *text)
 {
-    size_t size = a.size < b.size ? a.size : b.size;
-    int order = size ? memcmp(a.data, b.data, size) : 0;
-    return order ? order : (a.size > b.size) - (a.size < b.size);
+    return hd_starts_with(string.data, string.size, text);
 }
 
 #endif

@@ -1,7 +1,7 @@
-/* find.c - the traced processes among one and those that it started
+/* find.c - finds the traced processes among a process and its descendants
  *
  * /proc/net/unix lists the sockets of our network namespace, /proc/PID/stat the parents. A process of another pid
- * namespace names its socket by its own id, which stands in NSpid of /proc/PID/status.
+ * namespace names its socket by its own id, which is in NSpid of /proc/PID/status.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -21,7 +21,7 @@
 
 typedef struct process {
     pid_t pid, parent;
-    bool is_below; /* it is the one, or one that it started */
+    bool is_below; /* it is the process, or a descendant */
     char name[TRIGGER_NAME_BYTES];
 } process;
 
@@ -53,7 +53,7 @@ static bool read_small(char *out, size_t room, const char *path)
     return size > 0;
 }
 
-/* "PID (NAME) STATE PARENT …": the name may have anything in it, also brackets. */
+/* "PID (NAME) STATE PARENT …": the name may be any text, also with brackets. */
 static bool read_process(process *out, pid_t pid)
 {
     char path[64], text[512];
@@ -97,7 +97,7 @@ static process *find_process(const processes *all, pid_t pid)
 /* Walks up from each to one that is known to be below or not; each chain is walked once. */
 static void mark_below(processes *all, pid_t root)
 {
-    enum { DEPTH = 1024 }; /* ids may have been given out again while we read: no chain is followed for ever */
+    enum { DEPTH = 1024 }; /* ids may have been reused while reading: the length of chains is bounded */
     for (size_t i = 0; i < all->count; i++) {
         process *p = &all->items[i];
         for (int depth = 0; p && p->pid != root && !p->is_below && depth < DEPTH; depth++)

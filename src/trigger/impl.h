@@ -1,4 +1,4 @@
-/* impl.h - the parts of hd_trigger: whom to tell (find.c), telling (trigger.c) */
+/* impl.h - the parts of hd_trigger: finding targets (find.c), sending requests (trigger.c) */
 #ifndef HD_TRIGGER_IMPL_H
 #define HD_TRIGGER_IMPL_H
 
@@ -22,11 +22,12 @@ typedef struct trigger_targets {
     size_t count, capacity;
 } trigger_targets;
 
-/* Appends `pid` and, if it is none or with `children`, what it started. Errors: ARGUMENT for no such process; MEMORY.
+/* Appends `pid` if it is a target; if it is none, or with `children`, also its descendants. Errors: ARGUMENT for no
+ * such process; MEMORY.
  */
 hd_status trigger_find(trigger_targets *out, pid_t pid, bool children, hd_error *err);
 
-/* Nothing answered: the error that says why, and what to do. */
+/* Nothing answered: the error with reason and remedy. */
 hd_status trigger_explain(pid_t pid, hd_error *err);
 
 #endif

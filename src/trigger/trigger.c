@@ -1,4 +1,4 @@
-/* trigger.c - tells traced programs to open or close their capture, and asks how they are */
+/* trigger.c - requests traced programs to open or close their capture, and reads their state */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 
 enum { PATIENCE_S = 10, AT_ONCE = 128 }; /* AT_ONCE: connections */
 
-/* A socket to a target, told what to do. -1: `why` says why not. */
+/* A socket to a target, with the request sent. -1: see `why`. */
 static int send_request(const trigger_target *target, const char *request, char *why, size_t room)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -38,14 +38,14 @@ static int send_request(const trigger_target *target, const char *request, char 
     } else if (send(fd, request, strlen(request), MSG_NOSIGNAL) != (ssize_t)strlen(request) && errno != EPIPE) {
         snprintf(why, room, "cannot be told: %s", strerror(errno));
     } else {
-        return fd; /* EPIPE: it answered already, that we may not ask */
+        return fd; /* EPIPE: it already answered that access is denied */
     }
     if (fd >= 0) close(fd);
     return -1;
 }
 
-/* All that comes, as text; behind an answer to what was not read there is ECONNRESET. false: nothing did in time, or
- * too much. */
+/* Reads the whole answer as text; after an answer to an unread request ECONNRESET follows. false: no answer in time, or
+ * too long. */
 static bool receive(int fd, char *out, size_t room)
 {
     size_t have = 0;
@@ -64,7 +64,7 @@ static bool receive(int fd, char *out, size_t room)
 
 /* ---- answers ---- */
 
-/* What stands behind "KEY " on a line of its own; *size without the line's end. NULL: no such line. */
+/* The text after "KEY " on a line of its own; *size without the line end. NULL: no such line. */
 static const char *value_of(size_t *size, const char *answer, const char *key)
 {
     size_t key_size = strlen(key);
@@ -150,7 +150,7 @@ static void add_row(hd_table_builder *b, const trigger_target *target, const cha
         add_text(b, answer, "error");
 }
 
-/* Everybody is told before the first is waited for. */
+/* All requests are sent before the first answer is awaited. */
 static void tell_some(hd_table_builder *b, const trigger_target *targets, size_t count, const char *request)
 {
     int fds[AT_ONCE];

@@ -28,10 +28,10 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 SKIP = 77
 sys.path.insert(0, str(HERE.parent))
+import scratch  # noqa: E402
 from patience import patience  # noqa: E402
 
 TIMEOUT_S = patience(600)
-MEMORY = "/dev/shm"  # thousands of small files, which some disks take long to forget
 
 
 def environment(heddle, bin_dir):
@@ -45,8 +45,7 @@ def environment(heddle, bin_dir):
 
 def run_script(script, env):
     """What a script prints and returns, in the shape of an .expect file, and its exit status."""
-    folder = MEMORY if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 1 << 30 else None
-    with tempfile.TemporaryDirectory(prefix="heddle-test-", dir=folder) as work:
+    with tempfile.TemporaryDirectory(prefix="heddle-test-", dir=scratch.in_memory()) as work:
         try:
             result = subprocess.run(["/bin/sh", str(script)], cwd=work, env=env, stdin=subprocess.DEVNULL,
                                     capture_output=True, timeout=TIMEOUT_S)

@@ -44,7 +44,7 @@ def main():
     heddle = os.path.abspath(parser.parse_args().heddle)
     with tempfile.TemporaryDirectory() as place:
         trace, out = pathlib.Path(place) / "trace.json", pathlib.Path(place) / "out"
-        subprocess.run([heddle, "synth", "-o", str(trace), "--events", "300000"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([heddle, "synth", "-o", str(trace), "--events", "100000"], check=True, stdout=subprocess.DEVNULL)
         out.mkdir()
         commands = {"convert": ["convert", trace, "new.json"], "convert to a folder": ["convert", trace, "new.parquet"],
                     "fix": ["fix", trace, "new.json.gz"], "query": ["query", "-o", "new.csv", trace, "select * from slice"]}

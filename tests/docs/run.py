@@ -28,6 +28,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 from patience import patience  # noqa: E402
+import diff_inputs  # noqa: E402
 
 # Commands that need a GPU, a person, a server, the kernel's tracing, or a file that is not in the tree.
 NOT_RUN = re.compile(r"heddle (record|trigger|view|devices|completion|query \S+$|clocks .*--ntp)\b"
@@ -97,6 +98,7 @@ def make_inputs(heddle, folder):
     run("convert", "-q", "trace.json", "scorep/traces.otf2")
     (folder / "kernels.sql").write_text("select count(*) as calls from gpu_slice where name like '%' || :name || '%';\n")
     (folder / "table.csv").write_text("name,size\na,1\n")
+    diff_inputs.make(heddle, folder)
     capture = ROOT / "fuzz/corpus/capture"
     for path in sorted(capture.glob("*.hdcap"))[:1]:
         shutil.copy(path, folder / "run.hdcap")

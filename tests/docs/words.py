@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Counts words of a private English in what users read: README, docs, and what `heddle help` prints.
+"""Counts words of a private English in README, docs, what `heddle help` prints, and comments of include and src.
 
 usage: tests/docs/words.py --heddle PROGRAM [--update] [-v]
 
@@ -16,15 +16,37 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 ALLOWED = Path(__file__).with_name("words.txt")
-WORDS = re.compile(r"\b(?:tells?|told|telling|stands?(?! out)|stood(?! out)|beside|whoever|whom|nobody|parted by|mend(?:s|ed|ing)?|meetings?|seats?|bears?|"
+WORDS = re.compile(r"\b(?:tells?|told|telling|stands?(?! out| still)|stood(?! out)|beside|whoever|whom|nobody|parted by|mend(?:s|ed|ing)?|meetings?|seats?|bears?|"
                    r"foretold|foretells?|oddit(?:y|ies)|lookalikes?|witness(?:es)?|it is said|is said|what lacks|asks? for|is asked|"
                    r"are asked|asked for)\b", re.I)
+
+
+# Names in help: the usage line, names of tables, and of columns.
+NAMES = r"^(?:Usage:.*|Table \w+:|\w+ +(?=(?:text|number|count|duration|time|bytes|decimal|percent|yes or no)\b))"
 
 
 def prose(text):
     """A page without its code: fenced blocks, and what is between backquotes."""
     text = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
+    text = re.sub(r"^### \w+$", "", text, flags=re.M)  # the name of a table
     return re.sub(r"`[^`\n]*`", "", re.sub(r"<!--.*?-->", "", text, flags=re.S))
+
+
+COMMENT = re.compile(r"""(//[^\n]*|/\*.*?\*/)|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`""", re.S)
+
+
+def comments():
+    """The comments of the public headers, and of each folder of src, without what is between backquotes."""
+    folders = {}
+    listed = subprocess.run(["git", "ls-files", "include/heddle", "src"], cwd=ROOT, capture_output=True, text=True)
+    names = listed.stdout.splitlines() or [str(path.relative_to(ROOT)) for top in ("include/heddle", "src")
+                                           for path in (ROOT / top).rglob("*") if "node_modules" not in path.parts]
+    for name in names:
+        if name.endswith((".c", ".h", ".ts", ".tsx", ".js", ".mjs")):
+            text = (ROOT / name).read_text(encoding="utf-8")
+            found = (match[1] for match in COMMENT.finditer(text) if match[1])
+            folders.setdefault("/".join(Path(name).parts[:2]), []).extend(prose(comment) for comment in found)
+    return {folder: "\n".join(texts) for folder, texts in sorted(folders.items())}
 
 
 def topics(heddle):
@@ -43,7 +65,8 @@ def texts(heddle):
     with ThreadPoolExecutor(2) as pool:
         shown = pool.map(lambda topic: subprocess.run([heddle, "help", *topic], capture_output=True, text=True, check=True).stdout, every)
         for topic, text in zip(every, shown):
-            yield " ".join(["help", *topic]), re.sub(r"^Usage:.*", "", text, flags=re.M)
+            yield " ".join(["help", *topic]), re.sub(NAMES, "", text, flags=re.M)
+    yield from comments().items()
 
 
 def main():

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Each limit on the way of an event, one below it, at it and one above: the neighbours stay, and what goes is told.
 
-usage: limits.py --heddle PROGRAM
+usage: limits.py --heddle PROGRAM [--beyond]
 
+--beyond: only one above each, on whose way an event passes the limit itself: for sanitizers, with which these take long.
 An input has neighbours before and behind one thing of a given size. It is written as JSON, where need be by way of another
 format. Of the neighbours all must come back, each with its time, duration and argument; the thing itself must too, or the
 report tells a loss or a repair.
@@ -15,6 +16,10 @@ import subprocess
 import sys
 import tempfile
 import threading
+
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[1]))
+
+import scratch  # noqa: E402
 
 NEIGHBOURS = 8
 
@@ -196,15 +201,17 @@ def check(program, case, folder):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--heddle", required=True)
-    program = parser.parse_args().heddle
+    parser.add_argument("--beyond", action="store_true")
+    options = parser.parse_args()
+    program, steps = options.heddle, (1,) if options.beyond else (-1, 0, 1)
     sys.setrecursionlimit(20000)
     threading.stack_size(64 << 20)
     has_otf2 = b"otf2" in subprocess.run([program, "formats"], capture_output=True).stdout
-    jobs = [(make, limit + more, way) for make, limit, ways in CASES for way in ways for more in (-1, 0, 1)
+    jobs = [(make, limit + more, way) for make, limit, ways in CASES for way in ways for more in steps
             if way != OTF2 or has_otf2]
 
     def one(job):
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory(dir=scratch.in_memory()) as folder:
             try:
                 check(program, job, pathlib.Path(folder))
             except Failure as e:

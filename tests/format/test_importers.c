@@ -31,10 +31,10 @@ static const importer importers[] = {
     {"ascend", ".db", 100, 997},
     {"chakra", ".json", 1, 5, .rarer = 13},
     {"chakra", ".et", 1, 5, .rarer = 13},
-    {"cpuprofile", ".cpuprofile", 1, 1, "*", 1}, /* until it has samples, hits stand for them */
+    {"cpuprofile", ".cpuprofile", 1, 3, "*", 1}, /* until it has samples, hits stand for them */
     {"ftrace", ".dat", 13, 101},
     {"ftrace", ".ftrace", 3, 13, "*", 12},    /* half a line may be none */
-    {"gecko", ".json", 1, 1, "processed", 2}, /* one column may be cut where others are whole */
+    {"gecko", ".json", 1, 3, "processed", 2}, /* one column may be cut where others are whole */
     {"nsys", ".sqlite", 100, 997},
     {"perfdata", ".data", 3, 3, "bad-zero-size", 1}, /* behind damage a cut record is none to go on with */
     {"pprof", ".pprof", 1, 1},
@@ -43,7 +43,7 @@ static const importer importers[] = {
     {"rocprofv3", ".csv", 1, 5, "*",
      1}, /* a kernel stands alone for a while; a cut row is kept, one with zeros is not */
     {"rpd", ".rpd", 100, 997},
-    {"speedscope", ".json", 1, 1},
+    {"speedscope", ".json", 1, 3},
     {"torchmemory", ".pickle", 1, 1},
     {"torchmemory", ".json", 1, 1},
     {"xctrace", ".xml", 7, 13},

@@ -118,11 +118,14 @@ def check_equal_steps(heddle, folder):
         row = parts[what]
         assert (row["min"], row["max"], row["mean"]) == (min(wanted), max(wanted), statistics.fmean(wanted)), row
         assert close(row["variation_percent"], 100 * statistics.stdev(wanted) / statistics.fmean(wanted)), row
+    assert [(row["rank"], row["steps"], row["compute"]) for row in said["ranks"]] == \
+        [(rank, 180_000, value) for rank, value in enumerate(values)], said["ranks"]
     (note,) = said["notes"]
     assert "the 2 steps that all 3 ranks have" in note["note"] and "ProfilerStep#2, which 2 of them" in note["note"], note
     assert {row["name"]: row["max"] for row in said["kernels"]} == {"k": 83_000}, said["kernels"]
     none = json.loads(run(heddle, "report", "imbalance", "--json", paths[0], stepless(folder, paths[1])))
     assert [row["ranks"] for row in none["imbalance"]] == [1] * 6 and "in no step" in none["notes"][0]["note"], none
+    assert [row["rank"] for row in none["ranks"]] == [0], none["ranks"]
 
 
 def check_groups_of_one_name(heddle, folder):

@@ -87,6 +87,10 @@ def check_tools(start, run):
     server = start()
     server.refused("summary", "no trace is open", "open")
     server.refused("open", "none.json", path="none.json")
+    os.mkfifo(run.folder / "pipe")
+    server.refused("open", "neither a file", path="pipe")
+    server.refused("open", "neither a file", path="/dev/zero")
+    (run.folder / "pipe").unlink()
     opened = server.answer("open", path="trace.json")
     assert opened["trace"] == 0 and opened["show"] == "heddle view 'trace.json'", opened
     facts = json.loads(run("report", "info", "--json", "-t", "file", "trace.json"))["file"][0]
@@ -95,6 +99,7 @@ def check_tools(start, run):
     said = json.loads(run("report", "summary", "--json", "trace.json"))["findings"]
     found = rows(server.answer("findings", max_bytes=100000), "findings")
     assert [(f["code"], f["saves"], f["id"]) for f in found] == [(f["code"], f["saves"], f["id"]) for f in said], found
+    assert all(f["view"].endswith(f"&id={f['id']}") for f in found if f["id"] is not None), found
     short = rows(server.answer("summary", max_bytes=100000), "findings")
     assert [f["finding"] for f in short] == [f["finding"] for f in said], short
 
@@ -135,7 +140,9 @@ def check_events(start, run):
     assert sum(row["count"] for row in rows(found, "names")) == count
     event = rows(found, "events")[0]
     start_ns = server.answer("open", path="trace.json")["start"]
-    begin, end = (int(part) for part in event["view"].removeprefix("#r=").split("~"))
+    span, _, number = event["view"].removeprefix("#r=").partition("&id=")
+    begin, end = (int(part) for part in span.split("~"))
+    assert int(number) == event["id"], event
     assert begin < event["start"] - start_ns and end > event["start"] - start_ns + event["duration"], event
     server.refused("find", "text, glob, regex")
     assert rows(server.answer("find", regex="^cuda.*Sync", order="first", **{"from": "50%"}), "events")
@@ -187,6 +194,20 @@ def check_several(start, run):
     (run.folder / "none.json").unlink()
 
 
+def check_compare(start, run):
+    server = start("fast.json", "slow.json")
+    said = json.loads(run("diff", "--json", "fast.json", "slow.json"))
+    mine = server.answer("compare", before=[0], after=[1], max_bytes=100000)
+    assert mine["verdict"] == said["verdict"] == "slower", (mine["verdict"], said["verdict"])
+    assert [(row["name"], row["change"]) for row in rows(mine, "rows")] == [(row["name"], row["change_ns"]) for row in said["rows"]], mine
+    assert rows(mine, "step")[0]["change"] == said["step"]["change_ns"], mine
+    assert server.answer("compare", before=[0], after=[0])["verdict"] == "same"
+    server.refused("compare", "after is missing", before=[0])
+    server.refused("compare", "before: no trace", before=[], after=[1])
+    server.refused("compare", "there is no 9", before=[0], after=[9])
+    server.end()
+
+
 def check_pages(start):
     server = start("trace.json")
     for most in (1000, 1500, 4000, 20000):
@@ -212,8 +233,8 @@ def check_pages(start):
     server.refused("find", "cursor", text="a", cursor="99.1")
     server.refused("find", "cursor", text="a", cursor="a")
     # One row that is too long is cut.
-    failed, text = server.text("query", max_bytes=1000, sql="select " + ", ".join(f"hex(zeroblob(5000)) as c{n}" for n in range(1)))
-    assert not failed and len(text.encode()) < 2000
+    failed, text = server.text("query", max_bytes=1000, sql="select " + ", ".join(f"hex(zeroblob(5000)) as c{n}" for n in range(8)))
+    assert not failed and len(text.encode()) < 2000 and text.count("…") == 8
     server.end()
 
 
@@ -314,6 +335,8 @@ def main():
 
         run.folder = Path(folder)
         run("synth", "-q", "--steps", "3", "-o", "trace.json")
+        run("synth", "-q", "--steps", "8", "-o", "fast.json")
+        run("synth", "-q", "--steps", "8", "--slow-gpu", "0=50", "-o", "slow.json")
         run("synth", "-q", "--ranks", "2", "--steps", "2", "-o", "job.json")
         call = {"ph": "X", "pid": 1, "tid": 1, "cat": "cuda_runtime", "name": "cudaLaunchKernel", "dur": 5}
         kernel = {"ph": "X", "pid": 0, "tid": 7, "cat": "kernel", "name": "k", "dur": 5}
@@ -330,6 +353,7 @@ def main():
         check_tools(start, run)
         check_events(start, run)
         check_several(start, run)
+        check_compare(start, run)
         check_pages(start)
         check_arguments(start)
         check_hostile(start)

@@ -19,7 +19,7 @@ except ImportError:
     print("skipped: no package mcp: tools/setup.sh test installs it in build/peers")
     sys.exit(77)
 
-TOOLS = {"open", "summary", "findings", "report", "query", "timeline", "find", "explain_idle", "stack_of"}
+TOOLS = {"open", "summary", "findings", "report", "query", "timeline", "find", "explain_idle", "stack_of", "compare"}
 
 
 def field(value, snake):

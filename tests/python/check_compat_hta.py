@@ -146,13 +146,44 @@ class Known(Case):
         some = self.analysis.get_cuda_kernel_launch_stats(visualize=False, include_memory_events=False)[3]
         self.assertEqual(len(some), 8)
 
+    def test_bandwidth__what_runs_at_once_is_summed(self):
+        trace = known_trace()
+        trace["traceEvents"] += [call("cudaMemcpyAsync", 800, 2, 50), work("Memcpy HtoD (Pinned -> Device)", 810, 10, 21, 50, "gpu_memcpy"),
+                                 call("cudaMemcpyAsync", 803, 2, 51), work("Memcpy HtoD (Pinned -> Device)", 815, 10, 22, 51, "gpu_memcpy")]
+        for event in trace["traceEvents"]:
+            if event["args"].get("correlation") in (50, 51):
+                event["args"]["bytes"] = 20000
+        analysis = TraceAnalysis([self.write(trace, "bandwidth.json")])
+        (frame,) = analysis.get_memory_bw_time_series().values()
+        self.assertEqual(frame[["ts", "name", "memory_bw_gbps"]].values.tolist(), [
+            [at, "Memcpy HtoD", value] for at, value in ((810.0, 2.0), (815.0, 4.0), (820.0, 2.0), (825.0, 0.0))])
+        summary = analysis.get_memory_bw_summary()["memory_bw_gbps"]
+        self.assertEqual(summary[["count", "min", "max"]].values.tolist(), [[3.0, 2.0, 4.0]])
+        self.assertIsNone(self.analysis.get_memory_bw_summary())
+
+    def test_full_queue__each_stream_has_a_row(self):
+        series = self.analysis.get_queue_length_time_series()
+        frame = self.analysis.get_time_spent_blocked_on_full_queue(series, 1)
+        waits = series[3].assign(dur=lambda f: f.groupby("stream")["ts"].shift(-1) - f["ts"])
+        wanted = waits[waits["queue_length"] >= 1].groupby("stream")["dur"].sum()
+        self.assertEqual(dict(zip(frame["stream"], frame["duration_at_max_queue_length"])), dict(wanted))
+        self.assertEqual(wanted[20], 140.0)  # launched at 10, begun at 150
+        self.assertEqual(frame["relative_duration_at_max_queue_length"].tolist(), (frame["duration_at_max_queue_length"] / 2000).tolist())
+        self.assertEqual(len(self.analysis.get_time_spent_blocked_on_full_queue(series)), 0)
+
     def test_errors__a_rank_that_is_not_there_and_a_method_that_is_not(self):
         with self.assertRaisesRegex(ValueError, "rank 5 was not read: there are 3"):
             self.analysis.get_queue_length_summary(ranks=[5])
         with self.assertRaisesRegex(AttributeError, "no get_everything: see heddle.reports"):
             self.analysis.get_everything()
-        with self.assertRaisesRegex(AttributeError, r"has no get_profiler_steps: Trace.report\(.steps.\)"):
-            self.analysis.get_profiler_steps()
+        with self.assertRaisesRegex(AttributeError, r"has no critical_path_analysis: Trace.report\(.critical-path.\)"):
+            self.analysis.critical_path_analysis(3, "step", 0)
+        for name, ours in (("overlay_critical_path_analysis", "heddle graph"), ("generate_trace_with_counters", "heddle view"),
+                           ("get_gpu_kernels_with_user_annotations", "ranges"), ("get_gpu_user_annotation_breakdown", "ranges"),
+                           ("get_frequent_cuda_kernel_sequences", "heddle query"), ("get_aten_op_kernels_and_delay", "operators"),
+                           ("get_cupti_counter_data_with_operators", "counters"), ("get_potential_stragglers", "heddle stragglers")):
+            with self.assertRaisesRegex(AttributeError, f"has no {name}: .*{ours}"):
+                getattr(self.analysis, name)
         with self.assertRaises(heddle.NotFoundError):
             TraceAnalysis(trace_files=["absent.json"], trace_dir=self.folder.name)
 
@@ -194,6 +225,7 @@ class Edges(Case):
         times = [TraceAnalysis([path], include_last_profiler_step=last).get_temporal_breakdown(visualize=False)["kernel_time(us)"][0]
                  for last in (False, True)]
         self.assertEqual(times, [341.0, 650.0])
+        self.assertEqual(TraceAnalysis([path]).get_profiler_steps(), [1, 2])
 
 
 @unittest.skipUnless(HAS_HTA, "HolisticTraceAnalysis is not installed (tests/peers.txt)")
@@ -281,6 +313,34 @@ class Original(Case):
                     self.assertGreater(row.idle_time_ours, row.idle_time)
                 else:
                     self.assertEqual((row.idle_time, row.idle_time_ratio), (row.idle_time_ours, row.idle_time_ratio_ours))
+
+        self.each(check)
+
+    def test_profiler_steps(self):
+        self.each(lambda theirs, ours: self.assertEqual(theirs.get_profiler_steps(), ours.get_profiler_steps()))
+
+    def test_bandwidth(self):
+        """What happens within one microsecond has no order: each moment's last value counts."""
+        def last(frame):
+            frame = frame.assign(ts=frame["ts"] - frame["ts"].min())
+            return frame.groupby(["name", "ts"])["memory_bw_gbps"].last().sort_index()
+
+        def check(theirs, ours):
+            a, b = (x.get_memory_bw_time_series() for x in (theirs, ours))
+            self.assertEqual(a.keys(), b.keys())
+            for rank in a:
+                self.assertEqual(list(a[rank].columns), list(b[rank].columns))
+                self.assertEqual(last(a[rank]).index.tolist(), last(b[rank]).index.tolist())
+                self.assertLess((last(a[rank]) - last(b[rank])).abs().max(), 1e-6)
+
+        self.each(check)
+
+    def test_full_queue(self):
+        """HTA has a row of one stream of each rank: the last."""
+        def check(theirs, ours):
+            a, b = (x.get_time_spent_blocked_on_full_queue(x.get_queue_length_time_series(), 3) for x in (theirs, ours))
+            self.assertEqual(list(a.columns), list(b.columns))
+            self.assertLessEqual(set(zip(a["rank"], a["stream"])), set(zip(b["rank"], b["stream"])))
 
         self.each(check)
 

@@ -215,6 +215,17 @@ class Tables(Base):
         with self.assertRaisesRegex(TypeError, "to_pandas"):
             table[1.5]
 
+    def test_names_of_other_libraries_are_answered(self):
+        trace = heddle.open(self.path)
+        table = trace.slices(["ts", "dur"])
+        for of, name, said in ((table, "dur", r"table\['dur'\]"), (table, "iloc", "to_pandas"), (table, "describe", "to_pandas"),
+                               (trace, "kernels", r'trace.report\("kernels"\)'), (trace, "critical_path", r'report\("critical-path"\)'),
+                               (trace, "instants", r'trace.table\("instants"\)'), (trace, "to_pandas", "slices"), (trace, "sql", "query"),
+                               (trace, "slice", "did you mean slices"), (heddle, "load", r"heddle.open\(")):
+            with self.assertRaisesRegex(AttributeError, f"{name}.*{said}"):
+                getattr(of, name)
+        self.assertFalse(hasattr(table, "__array__") or hasattr(trace, "__array__"))
+
     def same_rows(self, table, rows):
         self.assertIsInstance(table, heddle.Table)
         self.assertEqual(([tuple(row) for row in table], len(table)), (rows, len(rows)))

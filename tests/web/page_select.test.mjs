@@ -44,6 +44,18 @@ test("the table is that of the file: whole, cut, one track, several, nothing", a
   }
 });
 
+test("an address with the id of an event, as SQL has it, selects and shows that event", async page => {
+  const row = 3;
+  await open(page, "small.json", {hash: `#r=0~1000&id=${row}`});
+  await until(page, row => window.heddle.app.state.selected.value[0]?.row === row, row, "the event is selected");
+  const [event] = await state(page, "selected"), range = await state(page, "range");
+  assert.equal(event.kind, "slice");
+  assert.ok(range.from <= event.start && range.until >= event.start + event.duration, `${event.start} is not in ${range.from} to ${range.until}`);
+  await until(page, () => location.hash.includes("s=0."), null, "the address has the event");
+  await open(page, "small.json", {hash: `#id=${2 ** 39}`});
+  await until(page, () => window.heddle.app.state.message.value?.error, null, "the page says that an async slice has no row");
+});
+
 test("the table of 20,000 kernels has exact percentiles", async page => {
   await open(page, "busy37.json");
   const stream = await trackOf(page, "stream 7"), slices = onTrack(busy, 0, 7);

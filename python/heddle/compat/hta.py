@@ -21,22 +21,20 @@ if TYPE_CHECKING:
 _KINDS = ("COMPUTATION", "COMMUNICATION", "MEMORY")
 _EXTENSIONS = (".json", ".json.gz", ".json.zst", ".heddle")
 _STEPS = "ProfilerStep#*"
+_QUEUE_LENGTH = 1024  # of launches that CUDA takes before a call waits
+_BANDWIDTH = """select id, coalesce(extract_arg(arg_set_id, 'memory bandwidth (GB/s)'), 1.0 * extract_arg(arg_set_id, 'bytes') / nullif(dur, 0))
+    as bandwidth from gpu_slice where role in ('copy', 'set')"""
 # Methods of HTA that are not here, and what of Heddle answers the same question.
 _ELSEWHERE = {
     "critical_path_analysis": 'Trace.report("critical-path")',
     "overlay_critical_path_analysis": '`heddle graph -o OUT.json TRACE`, or `heddle view`, which draws it',
     "generate_trace_with_counters": 'Trace.report("queue") for the queues, Trace.report("copies") for bandwidth, and `heddle view`, which draws both',
-    "get_memory_bw_summary": 'Trace.report("copies")',
-    "get_memory_bw_time_series": 'Trace.report("copies").tables',
     "get_gpu_kernels_with_user_annotations": 'Trace.report("ranges"), and `heddle flame --by step` for the kernels below each',
     "get_gpu_user_annotation_breakdown": 'Trace.report("ranges")',
     "get_frequent_cuda_kernel_sequences": "`heddle query` over gpu_slice, with the window function lead()",
     "get_aten_op_kernels_and_delay": 'Trace.report("operators"), or Trace.report("launches")',
     "get_cupti_counter_data_with_operators": 'Trace.counters(), beside Trace.report("operators")',
     "get_potential_stragglers": "`heddle stragglers FILE...`",
-    "get_profiler_steps": 'Trace.report("steps")',
-    "get_time_spent_blocked_on_full_queue": 'Trace.report("queue"), or Trace.report("launches")',
-    "get_queue_length_summary_from_time_series": "get_queue_length_summary()",
 }
 
 
@@ -47,10 +45,13 @@ class _Rank:
     index     id in `slices`                       name, kind   kind: one of _KINDS
     stream, pid, tid                               start, end
     call      id of its launch; null: none         call_start, call_end, correlation
+    bandwidth of a copy or memset, in GB/s         steps: the numbers N of ProfilerStep#N
     """
 
     work: pandas.DataFrame
     start_ns: int
+    duration_ns: int
+    steps: list[int]
 
 
 def _kind_of(trace: heddle.Trace, launches: pandas.DataFrame) -> pandas.Series[str]:
@@ -59,6 +60,12 @@ def _kind_of(trace: heddle.Trace, launches: pandas.DataFrame) -> pandas.Series[s
     talk = {row.name for row in classes if row[classes.columns.index("class")] == "communication"}
     kind = launches["work_kind"].astype(str).map({"kernel": "COMPUTATION", "copy": "MEMORY", "set": "MEMORY"})
     return kind.mask((kind == "COMPUTATION") & launches["work_name"].astype(str).isin(talk), "COMMUNICATION")
+
+
+def _steps_of(trace: heddle.Trace, include_last_profiler_step: bool) -> list[int]:
+    numbers = {str(name).partition("#")[2] for name in trace.slices(["name"], names=_STEPS)["name"]}
+    steps = sorted(int(number) for number in numbers if number.isdecimal())
+    return steps if include_last_profiler_step or len(steps) < 2 else steps[:-1]
 
 
 def _work_of(trace: heddle.Trace, include_last_profiler_step: bool) -> pandas.DataFrame:
@@ -76,6 +83,8 @@ def _work_of(trace: heddle.Trace, include_last_profiler_step: bool) -> pandas.Da
         "end": (launches["work_ts"] + dur).to_numpy("int64"), "call": launches["call_id"].array,
         "call_start": launches["call_ts"].array, "call_end": (launches["call_ts"] + launches["call_dur"].fillna(0)).array,
         "correlation": launches["correlation"].array})
+    bandwidth = trace.query(_BANDWIDTH).to_pandas().set_index("id")["bandwidth"]
+    frame["bandwidth"] = frame["index"].map(bandwidth).astype("float64")
     frame = frame[frame["stream"].notna()]
     steps = trace.slices(["ts", "dur", "category"], names=_STEPS).to_pandas()
     steps = steps[steps["category"].astype(str) != "gpu_user_annotation"].sort_values("ts")
@@ -152,7 +161,7 @@ class TraceAnalysis:
     def _add(self, rank: int, trace: heddle.Trace) -> None:
         if rank in self._ranks:
             raise ValueError(f"two traces are of rank {rank}: give trace_files={{rank: path}}")
-        self._ranks[rank] = _Rank(_work_of(trace, self._last), trace.info.start_ns or 0)
+        self._ranks[rank] = _Rank(_work_of(trace, self._last), trace.info.start_ns or 0, trace.info.duration_ns or 0, _steps_of(trace, self._last))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -273,12 +282,52 @@ class TraceAnalysis:
 
     def get_queue_length_summary(self, ranks: Sequence[int] | None = None) -> pandas.DataFrame | None:
         """Statistics of the lengths above, by rank and stream: of changes, not of time. None: there is no launch."""
+        return self.get_queue_length_summary_from_time_series(self.get_queue_length_time_series(ranks))
+
+    def get_queue_length_summary_from_time_series(self, queue_length_dict: Mapping[int, pandas.DataFrame]) -> pandas.DataFrame | None:
+        """As get_queue_length_summary, of what get_queue_length_time_series gave."""
         import pandas
 
-        series = {rank: frame for rank, frame in self.get_queue_length_time_series(ranks).items() if len(frame)}
+        series = {rank: frame for rank, frame in queue_length_dict.items() if len(frame)}
         if not series:
             return None
         return pandas.concat(series, names=["rank"]).groupby(["rank", "stream"])[["queue_length"]].describe()
+
+    def get_time_spent_blocked_on_full_queue(self, queue_length_dict: Mapping[int, pandas.DataFrame],
+                                             max_queue_length: int = _QUEUE_LENGTH) -> pandas.DataFrame:
+        """By rank and stream: time (us) in which so many activities waited, and its share of the trace's span, of what
+        get_queue_length_time_series gave. A queue that was never that long has no row."""
+        import pandas
+
+        rows = []
+        for rank, series in queue_length_dict.items():
+            for stream, part in series.groupby("stream", sort=False):
+                full = (part["queue_length"] >= max_queue_length).to_numpy()
+                if full.any():
+                    time = (part["ts"].shift(-1) - part["ts"])[full].sum()
+                    rows.append((rank, stream, time, 1000 * time / self._ranks[rank].duration_ns))
+        return pandas.DataFrame(rows, columns=["rank", "stream", "duration_at_max_queue_length", "relative_duration_at_max_queue_length"])
+
+    # ---- copies, steps ----
+
+    def get_memory_bw_time_series(self, ranks: Sequence[int] | None = None) -> dict[int, pandas.DataFrame]:
+        """By rank: each change of the bandwidth (GB/s) of copies and memsets, summed over those of one name that run at once.
+        ts: us since the first event. A rank without copies is left out."""
+        series = {rank: _bandwidths(read) for rank, read in self._chosen(ranks)}
+        return {rank: frame for rank, frame in series.items() if len(frame)}
+
+    def get_memory_bw_summary(self, ranks: Sequence[int] | None = None) -> pandas.DataFrame | None:
+        """Statistics of the bandwidths above 0, by rank and name: of changes, not of time. None: there are no copies."""
+        import pandas
+
+        series = {rank: frame[frame["memory_bw_gbps"] > 0] for rank, frame in self.get_memory_bw_time_series(ranks).items()}
+        if not series:
+            return None
+        return pandas.concat(series, names=["rank"]).groupby(["rank", "name"])[["memory_bw_gbps"]].describe()
+
+    def get_profiler_steps(self) -> list[int]:
+        """The numbers N of ProfilerStep#N that count, of all ranks."""
+        return sorted({step for read in self._ranks.values() for step in read.steps})
 
     def get_cuda_kernel_launch_stats(self, ranks: Sequence[int] | None = None, runtime_cutoff: int = 50,
                                      launch_delay_cutoff: int = 100, include_memory_events: bool = True,
@@ -349,6 +398,23 @@ def _queue(read: _Rank) -> pandas.DataFrame:
     frame["queue_length"] = frame.groupby("stream")["change"].cumsum()
     frame.insert(1, "ts", (frame["ns"] - read.start_ns) / 1000)
     return frame.set_index("index")[["ts", "pid", "tid", "stream", "queue_length"]]
+
+
+def _bandwidths(read: _Rank) -> pandas.DataFrame:
+    import numpy
+    import pandas
+
+    work = read.work[(read.work["kind"] == "MEMORY") & read.work["bandwidth"].notna()]
+    end = work["end"].where(work["end"] > work["start"], work["start"] + 1000)  # as there: a time of 0 is one microsecond
+    name = work["name"].map(lambda text: "Memset" if text.startswith("Memset") else text[:11] if text.startswith("Memcpy") else "Memcpy Unknown")
+    frame = pandas.DataFrame({
+        "ns": numpy.concatenate([end, work["start"]]), "pid": pandas.concat([work["pid"]] * 2).array,
+        "name": pandas.concat([name] * 2).array, "change": numpy.concatenate([-work["bandwidth"], work["bandwidth"]])})
+    frame = frame.sort_values(["name", "ns"], kind="stable", ignore_index=True)  # at one time what ends goes first
+    sums = frame.groupby("name")["change"].cumsum()
+    frame["memory_bw_gbps"] = sums.where(sums.abs() > 1e-9, 0.0)  # what is left of a sum of decimals
+    frame["ts"] = (frame["ns"] - read.start_ns) / 1000
+    return frame[["ts", "pid", "name", "memory_bw_gbps"]]
 
 
 def _launches(work: pandas.DataFrame, include_memory_events: bool) -> pandas.DataFrame:

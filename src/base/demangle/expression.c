@@ -1,4 +1,4 @@
-/* expression.c - expressions of the Itanium C++ ABI, as template arguments and decltypes have them */
+/* expression.c - expressions of the Itanium C++ ABI, as in template arguments and decltypes */
 #include "base/demangle/impl.h"
 
 const dm_operator *dm_find_operator(const dm_reader *r)
@@ -144,8 +144,8 @@ static dm_text simple_name(dm_reader *r)
     return text;
 }
 
-/* Names of namespaces and classes up to 'E' and a name behind it, as clang writes them. Older compilers have one type
- * there and no 'E': then nothing is read. */
+/* Names of namespaces and classes up to 'E' and the name after it, as clang writes them. Older compilers write one type
+ * and no 'E': then nothing is read. */
 static bool read_levels(dm_reader *r, dm_string *path)
 {
     const char *begin = r->at;

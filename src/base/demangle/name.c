@@ -157,7 +157,7 @@ static dm_string nested_qualifiers(dm_reader *r)
                   dm_lit(is_restrict ? " __restrict" : ""), dm_lit(reference));
 }
 
-/* One more component of a nested name onto `text`; *is_sub: the result stands among the substitutions already. */
+/* Appends a component of a nested name to `text`; *is_sub: the result is already a substitution. */
 static dm_text nested_component(dm_reader *r, dm_text text, dm_traits *traits, bool *is_sub)
 {
     char c = dm_peek(r, 0), d = dm_peek(r, 1);
@@ -197,7 +197,7 @@ static dm_text nested_name(dm_reader *r, dm_traits *traits)
     while (!r->failed && !dm_take(r, "E") && !(r->rereads && r->at == r->end)) {
         bool is_sub;
         text = nested_component(r, text, traits, &is_sub);
-        dm_take(r, "M"); /* a data member whose initializer the lambda stands in */
+        dm_take(r, "M"); /* the data member whose initializer contains the lambda */
         if (dm_peek(r, 0) != 'E' && !is_sub && !r->failed) dm_add_sub(r, text, begin);
     }
     r->depth--;
@@ -222,7 +222,7 @@ static dm_text local_name(dm_reader *r, dm_traits *traits)
         }
         last = dm_name(r, traits);
     }
-    if (dm_take(r, "__")) { /* which of several of this name */
+    if (dm_take(r, "__")) { /* index among entities of this name */
         dm_number(r);
         dm_take(r, "_");
     } else if (dm_peek(r, 0) == '_' && dm_is_digit(dm_peek(r, 1))) {
@@ -358,7 +358,7 @@ dm_text dm_encoding(dm_reader *r, bool is_outer)
     }
     r->keeps_params = outer_keeps;
     r->in_lambda = outer_lambda;
-    r->params_read = outer_read; /* those T_s are its own */
+    r->params_read = outer_read; /* those T_s belong to the inner name */
     r->depth--;
     return text;
 }

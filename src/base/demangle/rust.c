@@ -2,10 +2,10 @@
  *
  * Source   Rust RFC 2603 and "v0 Symbol Format" of the rustc book
  * Spelling that of rustc-demangle in its short form: no hashes of crates, no types of constants
- * Limits   those of impl.h; pattern types are not known
+ * Limits   those of impl.h; pattern types are not supported
  *
- * Text is written as it is read. What a name says only to tell it from others (the place of an impl, the crate that an
- * instance is made in) is read silently, without what it refers back to.
+ * Text is written while it is read. Parts that only make a name unique (the place of an impl, the crate of an instance)
+ * are read without output, and their back references are not followed.
  */
 #include <string.h>
 
@@ -30,7 +30,7 @@ static void put_lifetime(dmr_reader *r, uint64_t index)
         dmr_put_number(r, number);
 }
 
-/* "for<'a, 'b> ": they are bound until the caller takes them back. */
+/* "for<'a, 'b> ": the lifetimes are bound until the caller restores the count. */
 static void binder(dmr_reader *r)
 {
     uint64_t count = dmr_optional62(r, 'G');
@@ -93,7 +93,7 @@ static void nested(dmr_reader *r, bool in_value)
 /* "<Type>", "<Type as Trait>" */
 static void of_type(dmr_reader *r, char kind)
 {
-    if (kind != 'Y') { /* where the impl stands */
+    if (kind != 'Y') { /* the place of the impl */
         r->silent++;
         dmr_optional62(r, 's');
         dmr_path(r, false);
@@ -159,7 +159,7 @@ static void function(dmr_reader *r)
     r->lifetimes = bound;
 }
 
-/* A trait whose generic arguments can be added to; whether there are some. */
+/* A trait path left open so that generic arguments can be added; returns whether it already has some. */
 static bool open_path(dmr_reader *r)
 {
     size_t after;
@@ -284,7 +284,7 @@ static void type(dmr_reader *r)
 
 /* ---- all of it ---- */
 
-/* ".cold" -> " [clone .cold]". What LLVM adds to tell modules apart says nothing to anybody. */
+/* ".cold" -> " [clone .cold]". Suffixes by which LLVM distinguishes modules are dropped. */
 static void suffix(dmr_reader *r)
 {
     const char *rest = r->name + r->at;

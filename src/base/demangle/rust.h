@@ -5,10 +5,10 @@
 #include "base/demangle/impl.h"
 
 typedef struct dmr_reader {
-    const char *name; /* behind "_R": what positions are counted from */
+    const char *name; /* after "_R": the origin of positions */
     size_t size, at;
     char *out;
-    size_t capacity, made; /* made: of which the first `capacity` bytes are in `out` */
+    size_t capacity, made; /* made: bytes of text so far; the first `capacity` of them are in `out` */
     unsigned steps, depth, silent;
     uint64_t lifetimes; /* bound around here */
     bool failed;
@@ -32,16 +32,17 @@ char dmr_next(dmr_reader *r); /* fails at the end */
 /* Down a level, within the limits. */
 bool dmr_enter(dmr_reader *r);
 uint64_t dmr_base62(dmr_reader *r);
-/* A number behind its letter, plus one; 0: the letter is not there. */
+/* The number after a letter, plus one; 0: the letter is not next. */
 uint64_t dmr_optional62(dmr_reader *r, char letter);
 dmr_identifier dmr_read_identifier(dmr_reader *r);
-/* Behind "B". Where to go on; false: nowhere, as nobody would read it. `*after` is where to come back to. */
+/* Called after "B". Returns the position to read at; false: output is off, so it need not be read. `*after`: where to
+ * return to. */
 bool dmr_go_back(dmr_reader *r, size_t *after);
 
 void dmr_put_bytes(dmr_reader *r, const char *text, size_t size);
 void dmr_put(dmr_reader *r, const char *text);
 void dmr_put_number(dmr_reader *r, uint64_t value);
-/* As in a literal between such quotes. */
+/* Escaped as in a literal with such quotes. */
 void dmr_put_code_point(dmr_reader *r, uint32_t c, char quote);
 void dmr_put_identifier(dmr_reader *r, const dmr_identifier *name);
 

@@ -20,7 +20,7 @@ static dmr_identifier nibbles(dmr_reader *r)
     return out;
 }
 
-/* The same of a number, without zeros before it. */
+/* The digits of a number, without leading zeros. */
 static dmr_identifier digits_of(dmr_reader *r)
 {
     dmr_identifier out = nibbles(r);
@@ -115,7 +115,7 @@ static void variant(dmr_reader *r)
     }
 }
 
-/* What is more than a literal stands in braces among types. */
+/* Constants other than literals are in braces when they occur among types. */
 static void compound(dmr_reader *r, char kind)
 {
     switch (kind) {

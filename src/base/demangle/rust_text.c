@@ -1,4 +1,4 @@
-/* rust_text.c - what a Rust name is read by and what is written of it */
+/* rust_text.c - reads the elements of Rust names and writes their text */
 #include <string.h>
 
 #include "base/demangle/rust.h"
@@ -29,7 +29,7 @@ bool dmr_enter(dmr_reader *r)
     return !r->failed;
 }
 
-/* Up to "_": nothing is 0, "0_" 1. */
+/* Reads up to "_": "_" is 0, "0_" is 1. */
 uint64_t dmr_base62(dmr_reader *r)
 {
     uint64_t value = 0;
@@ -46,7 +46,7 @@ uint64_t dmr_base62(dmr_reader *r)
     return value + 1;
 }
 
-/* A number behind its letter, plus one; 0: the letter is not there. */
+/* The number after a letter, plus one; 0: the letter is not next. */
 uint64_t dmr_optional62(dmr_reader *r, char letter)
 {
     return dmr_take(r, letter) ? dmr_base62(r) + 1 : 0;
@@ -142,7 +142,8 @@ static bool read_delta(uint64_t *out, const dmr_identifier *name, size_t *at, un
     return false;
 }
 
-/* ASCII characters, "_", and the others with their places. How many; 0: makes no sense, or too many. */
+/* Decodes Punycode: ASCII characters, "_", and other characters with their positions. Returns their number; 0: invalid,
+ * or too many. */
 static size_t decode(uint32_t out[PUNYCODE_MAX], const dmr_identifier *name)
 {
     size_t count = 0, at = name->size;
@@ -180,7 +181,8 @@ void dmr_put_identifier(dmr_reader *r, const dmr_identifier *name)
 
 /* ---- references back ---- */
 
-/* Behind "B". Where to go on; false: nowhere, as nobody would read it. `*after` is where to come back to. */
+/* Called after "B". Returns the position to read at; false: output is off, so it need not be read. `*after`: where to
+ * return to. */
 bool dmr_go_back(dmr_reader *r, size_t *after)
 {
     size_t here = r->at - 1;

@@ -12,7 +12,7 @@ void dm_push(dm_reader *r, dm_arg ***tail, dm_text text)
     *tail = &arg->next;
 }
 
-/* What became a substitution while element `index` was read goes behind that of the elements before. */
+/* Keeps the substitutions that element `index` of a pack added, after those of the earlier elements. */
 static void keep_pack_subs(dm_reader *r, dm_text *others, size_t first, size_t fresh, size_t index)
 {
     for (size_t i = 0; i < fresh && others; i++)
@@ -123,7 +123,7 @@ static dm_text standard(dm_reader *r, const char *name, const char *full, const 
     return text;
 }
 
-/* In other template arguments than it was read in. */
+/* Reads a substitution again under other template arguments. */
 static dm_text reread(dm_reader *r, const dm_sub *sub)
 {
     const char *at = r->at, *end = r->end;
@@ -183,7 +183,7 @@ dm_text dm_substitution(dm_reader *r, bool before_constructor)
 
 /* ---- declarators ---- */
 
-/* Without the blank in front: the parameters of a function stand at the bracket, "void (*)(int)". */
+/* Without the leading blank: a function's parameters follow the bracket directly, "void (*)(int)". */
 static dm_string behind_bracket(dm_text inner)
 {
     bool has_blank = inner.kind == DM_FUNCTION && inner.right.size && inner.right.data[0] == ' ';
@@ -394,8 +394,8 @@ static dm_text class_type(dm_reader *r, bool *is_sub)
     return dm_name(r, &traits);
 }
 
-/* That to a T_ stays what it was read as, in every scope: so the C++ runtime has it, by which profilers name
- * kernels. */
+/* A reference to a T_ keeps its first reading in every scope, as in the C++ runtime, which profilers use for kernel
+ * names. */
 static dm_text reference(dm_reader *r)
 {
     bool is_rvalue = *r->at++ == 'O', is_of_param = dm_peek(r, 0) == 'T';

@@ -1,4 +1,4 @@
-/* compress.c - zstd frames and zlib streams of pieces of memory */
+/* compress.c - zstd frames and zlib streams in memory */
 #include "base/io/compress.h"
 
 #include <isa-l/igzip_lib.h>
@@ -40,7 +40,7 @@ hd_status hd_compress(hd_bytes *out, hd_compressor *compressor, const void *data
     uint8_t *room = ZSTD_isError(bound) ? NULL : hd_bytes_room(out, bound);
     if (!room) return HD_NOMEM(err);
     size_t written = ZSTD_compress2(compressor->context, room, bound, data, size);
-    if (ZSTD_isError(written)) return HD_NOMEM(err); /* with enough room nothing else can fail */
+    if (ZSTD_isError(written)) return HD_NOMEM(err); /* with enough room only memory can fail */
     out->size += written;
     return HD_OK;
 }
@@ -74,8 +74,8 @@ hd_status hd_decompress(void *out, size_t out_size, hd_decompressor **decompress
     return ZSTD_decompressDCtx((*decompressor)->context, out, out_size, data, size) == out_size ? HD_OK : damaged(err);
 }
 
-/* As much as the bytes give; *out_left is what ZSTD_decompressStream said last. Piece by piece: of a frame that is
- * there as a whole, the library gives all or nothing. */
+/* Decompresses as much as the bytes allow; *out_left is the last result of ZSTD_decompressStream. Works in steps, since
+ * for a complete frame the library returns everything or nothing. */
 static void decompress_steps(hd_bytes *out, size_t *out_left, ZSTD_DCtx *context, ZSTD_inBuffer *in, size_t size,
                              size_t limit)
 {
@@ -88,7 +88,7 @@ static void decompress_steps(hd_bytes *out, size_t *out_left, ZSTD_DCtx *context
         ZSTD_outBuffer to = {.dst = room, .size = step};
         left = ZSTD_decompressStream(context, &to, in);
         out->size += to.pos;
-        if (to.pos == 0 && in->pos == before) break; /* the frame is cut off, or goes on later */
+        if (to.pos == 0 && in->pos == before) break; /* the frame is cut off, or continues in the next call */
     }
     *out_left = left;
 }
@@ -181,7 +181,8 @@ hd_status hd_gzip_compress(hd_bytes *out, const void *data, size_t size, hd_erro
 static hd_status inflate(hd_bytes *out, const void *data, size_t size, size_t limit, uint32_t wrapping, hd_error *err)
 {
     if (size > ZLIB_CHUNK) return damaged(err);
-    struct inflate_state *state = calloc(1, sizeof *state); /* damaged streams read its window before it is filled */
+    struct inflate_state *state = calloc(1, sizeof *state); /* zeroed, since damaged streams read its window before it
+                                                               is filled */
     if (!state) return HD_NOMEM(err);
     isal_inflate_init(state);
     state->crc_flag = wrapping;

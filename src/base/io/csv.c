@@ -34,7 +34,7 @@ static bool is_separator(const char *p, const char *end)
     return p == end || *p == ',' || *p == '\n' || (*p == '\r' && (p + 1 == end || p[1] == '\n'));
 }
 
-/* Behind the closing quote of the field that begins at p; NULL: there is none before `end`. */
+/* The position after the closing quote of the field at p; NULL: none before `end`. */
 static const char *quoted_end(hd_csv_field *out, const char *p, const char *end)
 {
     *out = (hd_csv_field){.data = p};
@@ -62,7 +62,8 @@ static const char *plain_end(hd_csv_field *out, const char *p, const char *end)
     return p;
 }
 
-/* The fields of [p, end) up to the end of their record, where it returns; NULL: a quote is open at the end. */
+/* Splits [p, end) into fields up to the end of the record, and returns that position; NULL: a quote is open at the
+ * end. */
 static const char *split(hd_csv *csv, const char *p, const char *end)
 {
     for (csv->count = 0;; p++) {
@@ -89,14 +90,14 @@ static void undouble(hd_csv_field *field)
     field->size = size;
 }
 
-/* Of one line alone, in which a quote may stay open. */
+/* Splits a single line, in which a quote may stay open. */
 static const char *split_line(hd_csv *csv, const char *p, const char *end)
 {
     const char *newline = memchr(p, '\n', (size_t)(end - p)), *line_end = newline ? newline : end;
     const char *stop = split(csv, p, line_end);
     csv->unclosed = !stop;
     if (stop) return line_end;
-    hd_csv_field rest; /* behind the last field that ended */
+    hd_csv_field rest; /* the text after the last complete field */
     const char *from = csv->count ? csv->fields[csv->count - 1].data + csv->fields[csv->count - 1].size : p;
     while (from < line_end && *from != ',') from++;
     if (from < line_end && csv->count && csv->count < HD_CSV_FIELD_LIMIT) {

@@ -1,7 +1,7 @@
-/* input.c - the stored bytes, their compression, and the stream made of them
+/* input.c - reads stored bytes, detects their compression, and delivers the decompressed stream
  *
  * Regular files and memory are read by offset, so that nothing depends on a shared file position; everything else is
- * read in order and, with `spool`, copied to an unlinked file, from which a second pass is served.
+ * read in order and, with `spool`, copied to an unlinked file for a second pass.
  */
 #include "base/io/input.h"
 
@@ -44,7 +44,7 @@ struct hd_input {
     uint64_t spool_size;
     bool pipe_ended;
 
-    uint64_t stored_read; /* stored bytes read since the start, those in `buffer` included */
+    uint64_t stored_read; /* stored bytes read since the start, including those in `buffer` */
     uint8_t *buffer;      /* stored bytes read ahead: [begin, end) */
     size_t begin, end, buffer_size;
     bool stored_ended;
@@ -53,7 +53,7 @@ struct hd_input {
     const hd_decoder_class *decoder;
     void *decoder_state;
 
-    uint8_t *head; /* decompressed bytes that were looked at and not yet delivered: [head_begin, head_end) */
+    uint8_t *head; /* decompressed bytes that were peeked at and not yet delivered: [head_begin, head_end) */
     size_t head_begin, head_end;
 
     uint64_t position; /* decompressed bytes delivered, or in head */
@@ -70,7 +70,7 @@ static hd_status io_error(const hd_input *in, hd_error *err, const char *what, u
     return hd_error_set(err, HD_ERR_IO, in->path, offset, "%s: %s", what, strerror(errno));
 }
 
-/* One read that retries what is no failure: bytes read, 0 at the end, -1 with errno. */
+/* One read that retries after EINTR and the like: bytes read, 0 at the end, -1 with errno. */
 static ssize_t read_some(int fd, void *buffer, size_t size, bool at_offset, uint64_t offset)
 {
     if (size > READ_MAX_BYTES) size = READ_MAX_BYTES;
@@ -139,7 +139,7 @@ static hd_status read_source(hd_input *in, uint8_t *buffer, size_t size, size_t 
     return HD_OK;
 }
 
-/* At least one of the next stored bytes; 0 and in->stored_ended at their end. */
+/* Reads at least one stored byte; 0 and in->stored_ended at the end. */
 static hd_status read_stored(hd_input *in, uint8_t *buffer, size_t size, size_t *out_size, hd_error *err)
 {
     *out_size = 0;
@@ -166,7 +166,7 @@ static hd_status read_stored(hd_input *in, uint8_t *buffer, size_t size, size_t 
     return HD_OK;
 }
 
-/* More stored bytes behind those in the buffer. */
+/* Reads more stored bytes to the end of the buffer. */
 static hd_status refill(hd_input *in, hd_error *err)
 {
     memmove(in->buffer, in->buffer + in->begin, in->end - in->begin);
@@ -258,7 +258,7 @@ static hd_status sniff(hd_input *in, uint32_t window_log_max, hd_error *err)
         in->decoder_state = in->decoder->create(window_log_max);
         if (!in->decoder_state) return HD_NOMEM(err);
         in->decoder->reset(in->decoder_state);
-    } else if (in->by_offset) { /* from here on it is read straight into the caller's buffer */
+    } else if (in->by_offset) { /* from here on bytes are read straight into the caller's buffer */
         free(in->buffer);
         in->buffer = NULL;
         in->begin = in->end = 0;
@@ -330,7 +330,7 @@ static hd_status decode(hd_input *in, uint8_t *out, size_t capacity, size_t *fil
                             .out = out + *filled,
                             .out_size = capacity - *filled};
         hd_status status = in->decoder->decode(in->decoder_state, &io);
-        size_t used = in->end - in->begin - io.in_size; /* modulo 2^64: it may have gone back */
+        size_t used = in->end - in->begin - io.in_size; /* modulo 2^64: the decoder may have moved back */
         size_t given = capacity - *filled - io.out_size;
         in->begin += used;
         *filled += given;
@@ -362,7 +362,7 @@ static hd_status copy_stored(hd_input *in, uint8_t *out, size_t capacity, size_t
     return HD_OK;
 }
 
-/* The next bytes behind head. */
+/* The next bytes after head. */
 static hd_status next_behind_head(hd_input *in, void *buffer, size_t capacity, size_t *out_size, hd_error *err)
 {
     size_t filled = 0;
@@ -392,7 +392,7 @@ hd_status hd_input_next(hd_input *in, void *buffer, size_t capacity, size_t *out
     size_t behind = 0;
     hd_status status = next_behind_head(in, (uint8_t *)buffer + held, capacity - held, &behind, held ? NULL : err);
     *out_size += behind;
-    return held ? HD_OK : status; /* an end or error comes again */
+    return held ? HD_OK : status; /* an end or error is returned again by the next call */
 }
 
 hd_status hd_input_all(hd_bytes *out, hd_input *in, size_t padding, uint64_t limit, hd_error *err)
@@ -433,7 +433,7 @@ hd_status hd_input_peek_far(hd_input *in, size_t most, const uint8_t **out, size
     uint8_t *head = realloc(in->head, most);
     if (!head) return HD_NOMEM(err);
     in->head = head;
-    /* what fails behind the first bytes fails when they are read */
+    /* an error after the first bytes is reported when they are read */
     hd_status status = next_behind_head(in, head + in->head_end, most - in->head_end, &got, NULL);
     in->head_end += status == HD_OK ? got : 0;
     *out = head;

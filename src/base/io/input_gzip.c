@@ -1,8 +1,8 @@
 /* input_gzip.c - gzip -> bytes, member by member, through ISA-L
  *
  * Format   RFC 1952 around RFC 1951. Members may follow each other; zero bytes may follow the last.
- * Damage   a bad header checksum or data checksum is noted and decoding goes on; behind bad deflate data, after all
- * that was decoded before it, and behind what is no member, it goes on with the next member, if there is one.
+ * Damage   a bad header checksum or data checksum is noted and decoding continues; after bad deflate data (the bytes
+ *          decoded before it are delivered), or bytes that are not a member, decoding continues with the next member
  */
 #include "base/io/input.h"
 
@@ -13,22 +13,22 @@
 enum { CHUNK_MAX = 1 << 30 /* ISA-L counts in 32 bits */, HEADER_BYTES = 10 };
 
 typedef enum gzip_stage {
-    GZIP_START,   /* at the first byte of a member or of what follows the last */
+    GZIP_START,   /* at the first byte of a member or after the last member */
     GZIP_HEADER,  /* inside a member's header */
     GZIP_BODY,    /* inside deflate data or the trailer */
     GZIP_PADDING, /* inside zero bytes after a member */
-    GZIP_DRAIN,   /* broken: hand out what ISA-L still holds, then search */
+    GZIP_DRAIN,   /* broken: deliver the bytes that ISA-L still holds, then search */
     GZIP_SEARCH,  /* to the next member */
     GZIP_ENDED,
 } gzip_stage;
 
 typedef struct gzip_state {
     struct inflate_state inflate;
-    struct isal_gzip_header header; /* lives across calls: a header may arrive in pieces */
+    struct isal_gzip_header header; /* persists between calls: a header may arrive in parts */
     gzip_stage stage;
-    bool has_member; /* one member was decoded whole */
+    bool has_member; /* a whole member was decoded */
     bool at_damaged; /* a search begins at the member that is damaged */
-    size_t back;     /* bytes of the member that were used since input was last asked for */
+    size_t back;     /* bytes of the member used since input was last requested */
 } gzip_state;
 
 static void *gzip_create(uint32_t window_log_max)
@@ -70,8 +70,8 @@ static hd_status end_with(gzip_state *state, hd_decoder_io *io, const char *dama
     return HD_END;
 }
 
-/* Damaged data may have been decoded on into the next member: it is searched from the one on that is damaged, as far as
- * its bytes are still there. */
+/* Decoding damaged data may have run into the next member: the search starts in the damaged one, as far as its bytes
+ * are still there. */
 static hd_status search_after(gzip_state *state, hd_decoder_io *io, const char *damage)
 {
     state->stage = GZIP_SEARCH;
@@ -113,7 +113,7 @@ static hd_status read_header(gzip_state *state, hd_decoder_io *io)
     take_input(state, io);
     switch (result) {
     case ISAL_DECOMP_OK: state->stage = GZIP_BODY; return HD_OK;
-    case ISAL_INCORRECT_CHECKSUM: /* the header's own CRC: the data after it may be whole, and has its own */
+    case ISAL_INCORRECT_CHECKSUM: /* the header's own CRC: the data after it may be intact, and has its own */
         state->inflate.wrapper_flag = 1;
         state->inflate.block_state = ISAL_BLOCK_NEW_HDR;
         state->stage = GZIP_BODY;
@@ -123,7 +123,7 @@ static hd_status read_header(gzip_state *state, hd_decoder_io *io)
         if (io->in_size > 0) return HD_OK;
         if (!io->in_last) return want_input(state, io);
         return search_after(state, io, "gzip.truncated");
-    default: /* no header: for all but the first member it is something else that happens to start like one */
+    default: /* not a header: after the first member these are other bytes that happen to start like one */
         io->in -= size_before - io->in_size;
         io->in_size = size_before;
         state->back = 0;
@@ -155,7 +155,7 @@ static hd_status inflate_body(gzip_state *state, hd_decoder_io *io)
     return search_after(state, io, "gzip.truncated");
 }
 
-/* ISA-L decodes up to 64 KiB ahead into its own buffer and keeps that back when it meets an error. */
+/* ISA-L decodes up to 64 KiB ahead into its own buffer and withholds them after an error. */
 static hd_status drain(gzip_state *state, hd_decoder_io *io)
 {
     struct inflate_state *inflate = &state->inflate;
@@ -170,7 +170,7 @@ static hd_status drain(gzip_state *state, hd_decoder_io *io)
     return size == held ? search_after(state, io, "gzip.corrupt") : HD_OK;
 }
 
-/* A header as it is written: deflate, no reserved flag, a system that is known. Other bytes are hardly ever like it. */
+/* A plausible header: deflate, no reserved flag, a known system. Other bytes hardly ever look like it. */
 static bool is_header(const uint8_t *p)
 {
     return p[0] == 0x1f && p[1] == 0x8b && p[2] == 8 && p[3] < 0x20 && (p[8] == 0 || p[8] == 2 || p[8] == 4) &&

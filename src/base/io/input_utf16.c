@@ -1,7 +1,7 @@
 /* input_utf16.c - UTF-16 with a byte order mark -> UTF-8 without one
  *
  * Format   as PowerShell's `>` writes: FF FE (little endian) or FE FF (big endian), then units of two bytes
- * Damage   half of a surrogate pair, and an odd byte at the end, become U+FFFD, are noted, and decoding goes on
+ * Damage   half of a surrogate pair, and an odd byte at the end, become U+FFFD, are noted, and decoding continues
  */
 #include "base/io/input.h"
 
@@ -39,7 +39,7 @@ static void take(hd_decoder_io *io, size_t size)
     io->in_size -= size;
 }
 
-/* The character at io->in, of *out_size bytes; 0 of them: more must come. */
+/* The character at io->in, of *out_size bytes; *out_size 0: more bytes are needed. */
 static uint32_t next_character(const utf16_state *state, const hd_decoder_io *io, size_t *out_size)
 {
     *out_size = io->in_last ? io->in_size : 0;

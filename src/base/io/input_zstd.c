@@ -1,11 +1,11 @@
 /* input_zstd.c - zstd -> bytes, frame by frame, through libzstd
  *
  * Format   RFC 8878; frames and skippable frames may follow each other.
- * Damage   a bad content checksum is noted and decoding goes on; behind a bad block, after all that was decoded before
- *          it, and behind what is no frame, it goes on with the next frame, if there is one.
+ * Damage   a bad content checksum is noted and decoding continues; after a bad block (the bytes decoded before it are
+ *          delivered), or bytes that are not a frame, decoding continues with the next frame
  *
- * ZSTD_decompressStream reports neither input nor output of a call that fails, so that a large call would
- * lose all blocks before the bad one. It is therefore fed one block at a time, which also spares it a copy.
+ * ZSTD_decompressStream reports neither input nor output of a failed call, so a large call would lose all blocks
+ * before the bad one. It is therefore fed one block at a time, which also avoids a copy.
  */
 #include "base/io/input.h"
 
@@ -22,10 +22,10 @@ static const uint8_t frame_magic[MAGIC_BYTES] = {0x28, 0xb5, 0x2f, 0xfd};
 typedef struct zstd_state {
     ZSTD_DCtx *context;
     size_t hint;      /* stored bytes that libzstd wants next; 0 between frames */
-    bool out_pending; /* the last step filled the room: libzstd may hold more */
-    bool has_frame;   /* one frame was decoded whole */
+    bool out_pending; /* the last step filled the output: libzstd may hold more */
+    bool has_frame;   /* a whole frame was decoded */
     bool searching;   /* for the next frame */
-    bool was_found;   /* the frame was searched: it may be none */
+    bool was_found;   /* the frame was found by searching: it may not be one */
     bool ended;
 } zstd_state;
 
@@ -94,7 +94,8 @@ static hd_status search_after(zstd_state *state, hd_decoder_io *io, const char *
     return HD_OK;
 }
 
-/* Magic, header and the header of the first block, of FRAME_HEADER_MAX bytes: other bytes are hardly ever like it. */
+/* Magic, header and the header of the first block, up to FRAME_HEADER_MAX bytes: other bytes hardly ever look like
+ * it. */
 static bool is_frame_header(const uint8_t *p)
 {
     static const uint8_t id_sizes[] = {0, 1, 2, 4}, content_sizes[] = {0, 2, 4, 8};
@@ -141,7 +142,7 @@ static hd_status fail(zstd_state *state, hd_decoder_io *io, size_t result, size_
 {
     ZSTD_ErrorCode code = ZSTD_getErrorCode(result);
     if ((state->was_found || state->has_frame) && code != ZSTD_error_checksum_wrong)
-        return search_after(state, io, "zstd.corrupt"); /* whatever such a frame says that it is */
+        return search_after(state, io, "zstd.corrupt"); /* whatever error such a frame causes */
     switch (code) {
     case ZSTD_error_memory_allocation: io->problem = "out of memory for the zstd window"; return HD_ERR_MEMORY;
     case ZSTD_error_frameParameter_windowTooLarge:
@@ -150,7 +151,7 @@ static hd_status fail(zstd_state *state, hd_decoder_io *io, size_t result, size_
     case ZSTD_error_dictionary_wrong:
         io->problem = "compressed with a zstd dictionary, which is not supported";
         return HD_ERR_UNSUPPORTED;
-    case ZSTD_error_checksum_wrong: /* the frame is over, and what was fed was the rest of its checksum */
+    case ZSTD_error_checksum_wrong: /* the frame is complete, and the input was the rest of its checksum */
         io->in += fed;
         io->in_size -= fed;
         ZSTD_DCtx_reset(state->context, ZSTD_reset_session_only);
@@ -172,8 +173,8 @@ static hd_status zstd_decode(void *opaque, hd_decoder_io *io)
     if (io->in_size == 0 && !state->out_pending)
         return io->in_last ? end_with(state, io, "zstd.truncated") : want_input(io);
 
-    /* The hint for a block has the next block's header added: leave that for the next step. Feed nothing
-     * while output is held back, except the frame's last byte, which libzstd holds hostage for it. */
+    /* The hint for a block includes the next block's header: leave that for the next step. Feed nothing while output is
+     * pending, except the frame's last byte, without which libzstd does not release it. */
     size_t feed = state->hint > BLOCK_HEADER_BYTES ? state->hint - BLOCK_HEADER_BYTES : state->hint;
     if (state->out_pending && state->hint > 1) feed = 0;
     if (feed > io->in_size) feed = io->in_size;

@@ -8,7 +8,7 @@
 
 enum { STEP_BYTES = 64 << 10 };
 
-/* Move what is left to the front and read on. */
+/* Moves the remaining bytes to the front and reads more. */
 static hd_status fill(hd_lines *lines, hd_error *err)
 {
     size_t left = lines->end - lines->at, got;

@@ -1,11 +1,11 @@
 /* output.c - buffering, compression and the rename
  *
- * Way of a byte: hd_output_write -> `buffer` (small pieces) -> emit -> [gzip or zstd -> `packed`] -> write(2).
+ * Path of a byte: hd_output_write -> `buffer` (small writes) -> emit -> [gzip or zstd -> `packed`] -> write(2).
  *
- * hd_output_copy to an uncompressed file maps 4 MiB windows of the input with MAP_POPULATE and writes them.
- * Measured for 943 MB in the page cache (ext4, Linux 6.18, best of 9): 0.21 s, and 0.19 s with the room taken
- * beforehand; copy_file_range 0.24 s (0.22), sendfile 0.25 s (0.23), pread + write of 256 KiB 0.25 s (0.23),
- * splice 0.35 s. A mapping that loses its file gives EFAULT from write(2), no signal.
+ * hd_output_copy to an uncompressed file maps 4 MiB windows of the input with MAP_POPULATE and writes them. Measured
+ * for 943 MB in the page cache (ext4, Linux 6.18, best of 9): 0.21 s, and 0.19 s with preallocated space;
+ * copy_file_range 0.24 s (0.22), sendfile 0.25 s (0.23), pread + write of 256 KiB 0.25 s (0.23), splice 0.35 s. If the
+ * mapped file is truncated, write(2) fails with EFAULT; there is no signal.
  */
 #include "base/io/output.h"
 
@@ -31,11 +31,11 @@
 
 enum {
     BUFFER_BYTES = 1 << 20,
-    DIRECT_BYTES = 256 << 10, /* pieces from here on are not gathered */
+    DIRECT_BYTES = 256 << 10, /* writes of this size and more are not buffered */
     PACKED_BYTES = 256 << 10,
     WINDOW_BYTES = 4 << 20, /* of the input, mapped at a time */
     WRITE_MAX_BYTES =
-        256 << 10, /* larger ones take whole huge pages for the page cache, which a virtual machine may lack */
+        256 << 10, /* larger ones use whole huge pages for the page cache, which a virtual machine may not have */
     LINKS_MAX = 40,
     NAME_TRIES_MAX = 100,
     GZIP_LEVELS = 4,
@@ -55,7 +55,7 @@ struct hd_output {
     bool owns_fd, sync, failed, has_room, is_folder, is_finished;
     hd_byte_sink *sink; /* a callback or memory instead of fd; NULL: none */
     char *path;         /* as given, for messages */
-    char *target;       /* what commit renames to; NULL: written straight to */
+    char *target;       /* commit renames to it; NULL: the output is written in place */
     char *temporary;    /* the file that is written; NULL: none to remove */
     int leftover;       /* of it */
     hd_output_compression compression;
@@ -184,7 +184,7 @@ static hd_status flush(hd_output *out, hd_error *err)
     return size > 0 ? emit(out, (const uint8_t *)out->buffer, size, false, err) : HD_OK;
 }
 
-/* As many of `size` bytes as a full buffer has room for; the buffer has that room. */
+/* How many of `size` bytes fit into the buffer; makes sure that it has that room. */
 static hd_status take_room_in_buffer(size_t *out_piece, hd_output *out, uint64_t size, hd_error *err)
 {
     size_t room = BUFFER_BYTES - out->buffered;
@@ -229,7 +229,7 @@ static hd_status ended_early(hd_output *out, const hd_input *in, uint64_t offset
                         "ends here, before the range to copy does: was it changed while it was read?");
 }
 
-/* Through the buffer: for short ranges, for compressed outputs, and where nothing else works. */
+/* Copies through the buffer: for short ranges, compressed outputs, and where mapping does not work. */
 static hd_status copy_buffered(hd_output *out, hd_input *in, uint64_t offset, uint64_t size, hd_error *err)
 {
     while (size > 0) {
@@ -250,15 +250,15 @@ static hd_status copy_buffered(hd_output *out, hd_input *in, uint64_t offset, ui
     return HD_OK;
 }
 
-/* A mapping shows zeros from the end of the file to the end of its page: `end` must be in the file. */
+/* Whether the file extends to `end`: beyond the end of the file a mapping has zeros up to the end of the page. */
 static bool reaches(int fd, uint64_t end)
 {
     struct stat info;
     return fstat(fd, &info) == 0 && (uint64_t)info.st_size >= end;
 }
 
-/* One window of the input's descriptor; *out_done is less than `size`, without an error, where mapping does
- * not work. HD_END: the file was cut while it was copied. */
+/* Copies one window of the input's descriptor; *out_done is less than `size`, without an error, if mapping does not
+ * work. HD_END: the file was truncated during the copy. */
 static hd_status copy_window(hd_output *out, int fd, uint64_t at, size_t size, size_t *out_done, hd_error *err)
 {
     *out_done = 0;
@@ -290,7 +290,7 @@ hd_status hd_output_copy(hd_output *out, hd_input *in, uint64_t offset, uint64_t
         return copy_buffered(out, in, offset, size, err);
     HD_TRY(flush(out, err));
     while (size > 0) {
-        /* Windows end on multiples of their size, so that all but the first begin on a page. */
+        /* Windows end at multiples of their size, so that all but the first begin on a page. */
         uint64_t at = base + offset;
         uint64_t window = WINDOW_BYTES - at % WINDOW_BYTES;
         size_t piece = (size_t)(size < window ? size : window);
@@ -312,7 +312,7 @@ static hd_status create_error(hd_error *err, const char *path, const char *what)
     return hd_error_set(err, HD_ERR_IO, path, HD_OFFSET_NONE, "%s: %s", what, strerror(errno));
 }
 
-/* The descriptor that a name like "-" or /dev/fd/3 stands for; -1: it is a name like any other. */
+/* The descriptor of a name like "-" or /dev/fd/3; -1: an ordinary path. */
 static int named_descriptor(const char *path)
 {
     static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
@@ -340,7 +340,7 @@ static char *beside(const char *path, const char *name)
     return joined;
 }
 
-/* The file behind a chain of links, whether it exists or not. */
+/* The file at the end of a chain of symbolic links, whether it exists or not. */
 static hd_status follow_links(const char *path, char **out, hd_error *err)
 {
     char *current = strdup(path);
@@ -362,8 +362,8 @@ static hd_status follow_links(const char *path, char **out, hd_error *err)
     return create_error(err, path, "cannot create");
 }
 
-/* Make ".NAME.XXXXXX" beside the target. Not mkstemp, because only open() applies the umask without touching
- * it, and it belongs to the whole process. */
+/* Creates ".NAME.XXXXXX" next to the target. Not by mkstemp, since only open() applies the umask without changing it,
+ * which belongs to the whole process. */
 static hd_status create_temporary(hd_output *out, mode_t mode, hd_error *err)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
@@ -382,7 +382,8 @@ static hd_status create_temporary(hd_output *out, mode_t mode, hd_error *err)
         free(out->temporary);
         out->temporary = beside(out->target, hidden);
         if (!out->temporary) return HD_NOMEM(err);
-        out->leftover = hd_leftover_add(out->temporary, false); /* before it is there: a signal may come in between */
+        out->leftover = hd_leftover_add(out->temporary, false); /* before the file exists: a signal may come in between
+                                                                   */
         out->fd = open(out->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (out->fd >= 0) return HD_OK;
         int problem = errno;
@@ -470,7 +471,7 @@ static hd_status start_zstd(hd_output *out, const hd_output_options *options, hd
     return HD_OK;
 }
 
-/* Asked first, because fallocate that fails may have filled the disk on the way. */
+/* Called before fallocate, which may fill the disk before it fails. */
 static hd_status take_room(hd_output *out, uint64_t size, hd_error *err)
 {
     struct statvfs disk;
@@ -484,7 +485,7 @@ static hd_status take_room(hd_output *out, uint64_t size, hd_error *err)
     return HD_OK;
 }
 
-/* Where the bytes go, for what is no path. */
+/* Chooses the destination of a sink that is not a path. */
 static void start_sink(hd_output *out, hd_byte_sink *sink)
 {
     if (sink->place == HD_PLACE_DESCRIPTOR)
@@ -612,7 +613,7 @@ hd_status hd_output_commit(hd_output *out, hd_error *err)
     assert(!out->failed);
     hd_status status = hd_output_finish(out, err);
     if (status == HD_OK) status = take_name(out, err);
-    if (status == HD_OK) out->sink = NULL; /* whose memory abort would empty */
+    if (status == HD_OK) out->sink = NULL; /* abort would empty its memory */
     hd_output_abort(out);                  /* only frees, if the file has its name by now */
     return status;
 }

@@ -6,12 +6,12 @@
  *   if (status == HD_OK) return hd_output_commit(out, err);
  *   hd_output_abort(out);
  *
- * A regular file is written beside its target as ".NAME.XXXXXX" and renamed by commit; a link stays a link,
- * and an existing file's permissions are kept (its owner where the system lets us). Written straight to, with
- * nothing for abort to take back, is what exists and is no regular file (/dev/null, a FIFO, a terminal), and
- * "-", /dev/stdout, /dev/stderr, /dev/fd/N and /proc/self/fd/N, which are borrowed and not closed.
- * Nor is there anything to take back from a sink's descriptor or callback; a sink's memory is emptied by abort.
- * No signals are touched: whoever wants EPIPE as an error ignores SIGPIPE.
+ * A regular file is written next to its target as ".NAME.XXXXXX" and renamed by commit; a symbolic link stays a
+ * link, and an existing file's permissions are kept (its owner if the system allows). Existing files that are not
+ * regular (/dev/null, a FIFO, a terminal) are written in place, and so are "-", /dev/stdout, /dev/stderr,
+ * /dev/fd/N and /proc/self/fd/N, which are borrowed and not closed; abort cannot undo such writes, nor those to a
+ * sink's descriptor or callback. abort empties a sink's memory.
+ * Signals are not changed: a caller that wants EPIPE as an error must ignore SIGPIPE.
  * Threads: one at a time per object.
  */
 #ifndef HD_BASE_IO_OUTPUT_H
@@ -33,36 +33,35 @@ typedef enum hd_output_compression {
     HD_OUTPUT_ZSTD,
 } hd_output_compression;
 
-/* Zero-initialised is the default; NULL means the same.
- * expected_size: where the bytes to come are known, their room on the disk is taken at once, so that a full
- * disk is an error of create and writing is faster; what is not used is given back. 0: unknown. It must not be
- * far too large; it is not used for compressed outputs. */
+/* Zero-initialised is the default; NULL means the same. expected_size: the number of bytes, for preallocation, so that
+ * a full disk is an error of create and writing is faster; unused space is released. 0: unknown. It must not be far too
+ * large; it is ignored for compressed outputs. */
 typedef struct hd_output_options {
     hd_output_compression compression;
-    int level;        /* gzip 1 (fastest) to 9, of which 4 to 9 are one; zstd -100 to 22; 0: gzip 2, zstd 3 */
-    unsigned threads; /* that zstd may use beside the caller's; 0: none. Left out where libzstd cannot */
+    int level;        /* gzip 1 (fastest) to 9, where 4 to 9 are equal; zstd -100 to 22; 0: gzip 2, zstd 3 */
+    unsigned threads; /* that zstd may use in addition to the caller's; 0: none. Ignored if libzstd has no threads */
     bool sync;        /* commit returns when the file and its name are on the disk */
     uint64_t expected_size;
     bool folder; /* only a name, of a folder that the writer makes himself: see hd_output_folder */
 } hd_output_options;
 
-/* Nothing is seen at `path` until commit. The caller ends *out with commit or abort, exactly one of them.
- * Errors: HD_ERR_IO (no such folder, no permission, is a directory, is read-only, no space); HD_ERR_ARGUMENT
- * for a level out of range; HD_ERR_MEMORY. */
+/* Nothing appears at `path` until commit. The caller must call either commit or abort on *out. Errors: HD_ERR_IO (no
+ * such folder, no permission, is a directory, is read-only, no space); HD_ERR_ARGUMENT for a level out of range;
+ * HD_ERR_MEMORY. */
 hd_status hd_output_create(hd_output **out, const char *path, const hd_output_options *options, hd_error *err);
 
-/* The same for any sink. What it names, and its memory, are used until commit or abort. Errors: also
- * HD_ERR_UNSUPPORTED for a folder in a sink that is no path. */
+/* The same for any sink, whose memory, descriptor or callback is used until commit or abort. Errors: also
+ * HD_ERR_UNSUPPORTED for a folder in a sink that is not a path. */
 hd_status hd_output_create_sink(hd_output **out, hd_byte_sink *sink, const hd_output_options *options, hd_error *err);
-/* With options.folder the path as given, and nothing may be written through the output: who writes sees to it that the
- * folder appears whole or not at all, before commit. Else NULL. */
+/* With options.folder the path as given; nothing may then be written through the output: the caller makes the folder
+ * appear whole or not at all, before commit. Else NULL. */
 const char *hd_output_folder(const hd_output *out);
 
-/* Fails where hd_output_create would, and leaves nothing behind. A pipe or device is not opened. */
+/* Fails if hd_output_create would, and leaves nothing behind. A pipe or device is not opened. */
 hd_status hd_output_try(const char *path, const hd_output_options *options, hd_error *err);
 
-/* Append. Small pieces are gathered, pieces of 256 KiB and more pass straight through. After a failure only
- * abort is allowed. Errors: HD_ERR_IO; HD_ERR_MEMORY from zstd. */
+/* Append. Small writes are buffered, writes of 256 KiB and more pass straight through. After a failure only abort is
+ * allowed. Errors: HD_ERR_IO; HD_ERR_MEMORY from zstd. */
 hd_status hd_output_write(hd_output *out, const void *data, size_t size, hd_error *err);
 
 /* Append `size` bytes of a random input (hd_input_is_random) from `offset` on. Uncompressed, this costs one
@@ -72,13 +71,14 @@ hd_status hd_output_copy(hd_output *out, hd_input *in, uint64_t offset, uint64_t
 
 uint64_t hd_output_position(const hd_output *out); /* uncompressed bytes so far */
 
-/* All of commit but the name: of several files that belong together each is finished before the first is committed.
- * After a failure only abort is allowed, else only commit or abort. Errors: HD_ERR_IO, HD_ERR_MEMORY. */
+/* Everything that commit does except the rename: of several files that belong together, finish each before committing
+ * the first. Afterwards only commit or abort is allowed, after a failure only abort. Errors: HD_ERR_IO,
+ * HD_ERR_MEMORY. */
 hd_status hd_output_finish(hd_output *out, hd_error *err);
 
-/* Finish the compression, close, and give the file its name; frees `out` in every case. On a failure nothing
- * of it is left, and an older file at `path` stands as it was; only a failure to sync the folder comes after
- * the rename. Errors: HD_ERR_IO, HD_ERR_MEMORY. */
+/* Finish the compression, close, and rename the file; frees `out` in every case. After a failure nothing is left, and
+ * an older file at `path` is unchanged; only a failed sync of the folder comes after the rename. Errors: HD_ERR_IO,
+ * HD_ERR_MEMORY. */
 hd_status hd_output_commit(hd_output *out, hd_error *err);
 
 /* Leave nothing behind, and free. NULL is fine. */

@@ -1,4 +1,4 @@
-/* pieces.c - the bytes of an input by their offsets, copied out when they are asked for */
+/* pieces.c - reads the bytes of an input by offset, on request */
 #include "base/io/pieces.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* source.c - where bytes come from, and where they go */
+/* source.c - sources and sinks */
 #include "base/io/source.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 static const char *const place_names[] = {"", "<memory>", "<descriptor>", "<callback>"};
 
-/* An object of `size` bytes with the name behind it, at *out_name. NULL: no memory. */
+/* An object of `size` bytes followed by the name, at *out_name. NULL: no memory. */
 static void *new_named(size_t size, const char **out_name, const char *name, hd_place place)
 {
     if (!name) name = place_names[place];

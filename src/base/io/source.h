@@ -1,7 +1,7 @@
-/* source.h - what a source and a sink say; input.h and output.h open them
+/* source.h - the structs of sources and sinks; input.h and output.h open them
  *
- * One that lives on the stack, with a borrowed name, is as good as one of hd_byte_source_new_…: (hd_byte_source){.name
- * = path}.
+ * A source on the stack with a borrowed name is as good as one from hd_byte_source_new_…: (hd_byte_source){.name =
+ * path}.
  */
 #ifndef HD_BASE_IO_SOURCE_H
 #define HD_BASE_IO_SOURCE_H

@@ -1,4 +1,4 @@
-/* temporary.c - files of our own, in $TMPDIR, or else /tmp and for large ones /var/tmp */
+/* temporary.c - temporary files, in $TMPDIR, else /tmp, or /var/tmp for large ones */
 #include "base/io/temporary.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ hd_status hd_temporary_nameless(int *out_fd, hd_error *err)
 enum { LEFTOVERS = 64 };
 
 typedef struct leftover {
-    pid_t owner; /* a child that was forked has a copy of this, and must not remove anything */
+    pid_t owner; /* a forked child has a copy of this, and must not remove anything */
     bool is_folder;
     char path[];
 } leftover;
@@ -72,7 +72,7 @@ void hd_leftover_done(int number)
     if (number >= 0) free(atomic_exchange(&leftovers[number], NULL));
 }
 
-/* Reading a folder takes memory, which a signal's handler must not: rm does it. */
+/* Runs rm, since reading a folder takes memory, which a signal handler must not do. */
 static void remove_folder(const char *path)
 {
     char *words[] = {"rm", "-rf", "--", (char *)(uintptr_t)path, NULL};
@@ -85,7 +85,7 @@ void hd_leftovers_remove(void)
 {
     int problem = errno;
     for (int i = 0; i < LEFTOVERS; i++) {
-        leftover *l = atomic_exchange(&leftovers[i], NULL); /* never freed: a handler must not */
+        leftover *l = atomic_exchange(&leftovers[i], NULL); /* never freed: a handler must not free */
         if (!l || l->owner != getpid()) continue;
         if (l->is_folder)
             remove_folder(l->path);

@@ -1,4 +1,4 @@
-/* temporary.h - files of our own, in $TMPDIR, or else /tmp and for large ones /var/tmp */
+/* temporary.h - temporary files, in $TMPDIR, else /tmp, or /var/tmp for large ones */
 #ifndef HD_BASE_IO_TEMPORARY_H
 #define HD_BASE_IO_TEMPORARY_H
 

@@ -1,4 +1,4 @@
-/* write_behind.h - text is made by one thread while another writes (and compresses) what was made before */
+/* write_behind.h - one thread makes text while another writes (and compresses) the text made before */
 #ifndef HD_BASE_IO_WRITE_BEHIND_H
 #define HD_BASE_IO_WRITE_BEHIND_H
 
@@ -9,7 +9,7 @@
 
 typedef struct hd_write_behind {
     hd_output *output;
-    hd_json_out writing; /* with the writer while busy, else a spare buffer */
+    hd_json_out writing; /* the writer's buffer while busy, else a spare one */
     bool started, tried, busy, ending;
     hd_status status;
     hd_error error;
@@ -18,17 +18,18 @@ typedef struct hd_write_behind {
     pthread_t thread;
 } hd_write_behind;
 
-/* The writer of an output, which nobody else may use until drain or deinit. Must not move afterwards. The thread is
- * started with the first text that is worth it. */
+/* A writer for an output, which the caller must not use until drain or deinit. Must not move afterwards. The thread is
+ * started with the first text of sufficient size. */
 void hd_write_behind_init(hd_write_behind *behind, hd_output *output);
 
-/* The text goes to the writer; *text comes back empty, with another buffer. Fails with what the piece before met. */
+/* Passes the text to the writer; *text comes back empty, with another buffer. Fails with the error of the previous
+ * text. */
 hd_status hd_write_behind_give(hd_write_behind *behind, hd_json_out *text, hd_error *err);
 
-/* Wait until all is written; the output may be used directly until the next give. */
+/* Waits until all is written; the output may be used directly until the next give. */
 hd_status hd_write_behind_drain(hd_write_behind *behind, hd_error *err);
 
-/* Waits, too. Free of errors: drain tells them. */
+/* Waits, too. Errors are dropped: drain returns them. */
 void hd_write_behind_deinit(hd_write_behind *behind);
 
 #endif

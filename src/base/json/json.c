@@ -23,7 +23,7 @@ const char *hd_json_skip_long_space(const char *p)
 
 /* ---- strings ---- */
 
-/* p is behind \u; -1: not four hex digits. */
+/* p is after \u; -1: not four hex digits. */
 static int hex_four(const char *p)
 {
     int value = 0;
@@ -189,7 +189,7 @@ static inline const char *skip_string(const char *p)
     return p;
 }
 
-/* p is at a quote: behind the key and its colon, at the value. */
+/* p is at a quote. Returns the position of the value, after the key and its colon. */
 static inline const char *skip_key(const char *p)
 {
     if (*p != '"') return NULL;
@@ -199,7 +199,7 @@ static inline const char *skip_key(const char *p)
     return *p == ':' ? hd_json_skip_space(p + 1) : NULL;
 }
 
-/* What is open around the value at hand: one bit a level, set for objects. */
+/* The levels open around the current value: one bit each, set for objects. */
 typedef struct nesting {
     uint64_t is_object[HD_JSON_DEPTH_LIMIT / 64];
     unsigned depth;
@@ -219,7 +219,8 @@ static inline bool nesting_top(const nesting *n)
     return n->is_object[(n->depth - 1) >> 6] >> ((n->depth - 1) & 63) & 1;
 }
 
-/* p is behind a value: at the next value's first byte, or behind the outermost one (depth 0); NULL: invalid. */
+/* p is after a value. Returns the next value's first byte, or the position after the outermost one (depth 0); NULL:
+ * invalid. */
 static inline const char *skip_after_value(nesting *n, const char *p, const char **out_at)
 {
     while (n->depth) {
@@ -237,7 +238,7 @@ static inline const char *skip_after_value(nesting *n, const char *p, const char
     return p;
 }
 
-/* *out_at: the token at or behind which the value is not valid, if it is not. */
+/* *out_at: the token at or after which an invalid value is wrong. */
 static inline const char *skip_value(const char *p, const char **out_at)
 {
     nesting n;
@@ -274,7 +275,7 @@ const char *hd_json_skip_value(const char *p)
     return skip_value(p, &at);
 }
 
-/* p is behind the opening quote: at the closing one, or where the string breaks or ends. */
+/* p is after the opening quote. Returns the closing one, or the position where the string is invalid or ends. */
 static const char *string_stop(const char *p, const char *end)
 {
     bool wide = false;
@@ -289,7 +290,7 @@ bool hd_json_is_cut(const char *p, const char *end)
     const char *at;
     if (skip_value(p, &at)) return false;
     if (*at == ',' || *at == '{' || *at == '[') at = hd_json_skip_space(at + 1);
-    if (*at == '"') { /* a string, or a key whose colon is missing */
+    if (*at == '"') { /* a string, or a key without a colon */
         at = string_stop(at + 1, end);
         if (*at == '"') at = hd_json_skip_space(at + 1);
     } else {

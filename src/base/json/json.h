@@ -1,10 +1,10 @@
-/* json.h - a strict JSON scanner over text in memory, for readers that keep their place themselves
+/* json.h - a strict JSON scanner over text in memory, for readers that keep their own position
  *
- * Text must be followed by HD_JSON_PADDING zero bytes: the scanner looks ahead without asking where the end is, and
- * a zero byte stops it everywhere (it is valid nowhere). A caller checks that what it got ends within the text.
- * Whatever is not RFC 8259 JSON is refused; format/repair mends it. UTF-8 is checked where a string is decoded.
+ * Text must be followed by HD_JSON_PADDING zero bytes: the scanner reads ahead without checking the end, and a zero
+ * byte stops it everywhere, since it is never valid. The caller checks that the result ends within the text. Everything
+ * but RFC 8259 JSON is rejected; format/repair repairs it. UTF-8 is checked when a string is decoded.
  *
- * In: text. Out: tokens, strings decoded. Begin with json.c; write.h is the way out, valid.c the oracle of tests.
+ * In: text. Out: tokens, strings decoded. Begin with json.c; write.h writes JSON, valid.c is the oracle of tests.
  */
 #ifndef HD_BASE_JSON_JSON_H
 #define HD_BASE_JSON_JSON_H
@@ -44,15 +44,15 @@ static inline const char *hd_json_skip_space(const char *p)
 
 /* ---- strings ---- */
 
-/* Where a string's text lies in the input, and what it is made of. */
+/* The position of a string's text in the input, and its properties. */
 typedef struct hd_json_text {
-    const char *data; /* behind the opening quote */
+    const char *data; /* after the opening quote */
     size_t size;      /* up to the closing quote */
-    bool escaped;     /* holds backslashes (all valid) */
-    bool wide;        /* holds bytes above 0x7f (not checked) */
+    bool escaped;     /* contains backslashes (all valid) */
+    bool wide;        /* contains bytes above 0x7f (not checked) */
 } hd_json_text;
 
-/* The first byte at or behind p that is a quote, a backslash or a control character. */
+/* The first byte from p on that is a quote, a backslash or a control character. */
 static inline const char *hd_json_find_special(bool *wide, const char *p)
 {
 #if defined(__SSE2__)
@@ -91,7 +91,8 @@ static inline const char *hd_json_find_special(bool *wide, const char *p)
 /* The slow part of hd_json_string: p is at the first byte that is neither plain nor a quote. */
 const char *hd_json_string_rest(hd_json_text *out, const char *p);
 
-/* p is behind the opening quote. Returns behind the closing one, or NULL: a control character, a bad escape, or no end.
+/* p is after the opening quote. Returns the position after the closing one, or NULL: a control character, a bad escape,
+ * or no end.
  */
 static inline const char *hd_json_string(hd_json_text *out, const char *p)
 {
@@ -104,8 +105,8 @@ static inline const char *hd_json_string(hd_json_text *out, const char *p)
     return p + 1;
 }
 
-/* The decoded text, at most text->size bytes, written to out (which has room for them); false: invalid UTF-8. A lone
- * surrogate escape becomes its three bytes, which hd_json_write_string turns back into the escape. */
+/* Writes the decoded text, at most text->size bytes, to out (which has room for them); false: invalid UTF-8. A lone
+ * surrogate escape becomes its three bytes, which hd_json_write_string converts back to the escape. */
 bool hd_json_decode(char *out, size_t *out_size, const hd_json_text *text);
 
 /* Whether bytes are UTF-8; lone surrogates pass if `surrogates` is true. */
@@ -115,8 +116,8 @@ bool hd_utf8_valid(const char *data, size_t size, bool surrogates);
 
 typedef struct hd_json_number {
     bool negative;
-    bool exact;        /* digits and scale hold it: no exponent, at most 19 digits that fit */
-    unsigned scale;    /* digits behind the point */
+    bool exact;        /* digits and scale are exact: no exponent, at most 19 digits that fit */
+    unsigned scale;    /* digits after the point */
     uint64_t mantissa; /* all digits without the point */
 } hd_json_number;
 
@@ -142,7 +143,7 @@ static inline uint32_t hd_json_eight_value(uint64_t v)
                       32);
 }
 
-/* Append digits to *value; returns behind them. */
+/* Appends digits to *value; returns the position after them. */
 static inline const char *hd_json_digits(uint64_t *value, const char *p)
 {
     static const uint64_t powers[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
@@ -164,7 +165,7 @@ static inline const char *hd_json_skip_digits(const char *p)
     }
 }
 
-/* Behind a number, NULL: invalid. p is at any byte. */
+/* Returns the position after a number, NULL: invalid. p is at any byte. */
 static inline const char *hd_json_skip_number(const char *p)
 {
     p += *p == '-';
@@ -185,10 +186,11 @@ static inline const char *hd_json_skip_number(const char *p)
     return p;
 }
 
-/* For numbers that the short way does not hold: exponents and many digits. Returns behind the number, NULL: invalid. */
+/* For numbers that the fast path does not handle: exponents and many digits. Returns the position after the number,
+ * NULL: invalid. */
 const char *hd_json_number_rest(hd_json_number *out, const char *start);
 
-/* p is at a digit or minus. Returns behind the number or NULL. */
+/* p is at a digit or minus. Returns the position after the number or NULL. */
 static inline const char *hd_json_scan_number(hd_json_number *out, const char *p)
 {
     const char *start = p;
@@ -216,23 +218,24 @@ static inline const char *hd_json_scan_number(hd_json_number *out, const char *p
 
 /* ---- values ---- */
 
-/* p is at the first byte of a value. Returns behind it, NULL if it is not valid JSON, nests deeper than
- * HD_JSON_DEPTH_LIMIT, or does not end. Strings in it are UTF-8. */
+/* p is at the first byte of a value. Returns the position after it; NULL: invalid JSON, nested deeper than
+ * HD_JSON_DEPTH_LIMIT, or without an end. Its strings are valid UTF-8. */
 const char *hd_json_skip_value(const char *p);
 
 /* For a value that hd_json_skip_value refuses: may that be only because the text ends at `end`? */
 bool hd_json_is_cut(const char *p, const char *end);
 
-/* p is at a letter: behind true, false or null; else NULL. */
+/* p is at a letter. Returns the position after true, false or null; else NULL. */
 const char *hd_json_skip_literal(const char *p);
 
-/* The value of a key in the text of an object (padded, valid); false if it has none. */
+/* The value of a key in the text of an object (padded, valid); false: no such key. */
 bool hd_json_find(const char **out, size_t *out_size, const char *object, const char *key);
 /* The same of a whole number, also in quotes; false: there is none. */
 bool hd_json_find_whole(int64_t *out, const char *object, const char *key);
 
-/* Is this one JSON value in the strict sense of RFC 8259, in valid UTF-8, nested at most max_depth (<= 65536) deep?
- * Plain rather than fast: the oracle of tests and fuzzers. Lone surrogates as \u escapes are allowed, as the RFC does.
+/* Whether the text is one JSON value in the strict sense of RFC 8259, in valid UTF-8, nested at most max_depth (<=
+ * 65536) deep. Simple rather than fast: the oracle of tests and fuzzers. Lone surrogates as \u escapes are allowed, as
+ * in the RFC.
  */
 bool hd_json_valid(const char *text, size_t size, size_t max_depth);
 

@@ -1,4 +1,4 @@
-/* stream.c - a JSON document walked as it comes */
+/* stream.c - reads a JSON document incrementally */
 #include "base/json/stream.h"
 
 #include <stdlib.h>
@@ -18,7 +18,8 @@ static uint64_t offset_of_place(const hd_json_stream *s)
     return s->read_bytes - s->end + s->at;
 }
 
-/* More text behind what is there; as much again where much is there, so that a long value is not scanned over and over.
+/* Reads more text after the buffered text; as much again if much is buffered, so that a long value is not scanned over
+ * and over.
  */
 static hd_status fill(hd_json_stream *s, hd_error *err)
 {
@@ -54,7 +55,7 @@ static void note_damage(hd_json_stream *s)
     if (s->damaged++ == 0) s->damage_offset = offset_of_place(s);
 }
 
-/* Behind the comma at p begins an element like those before, or any object where none was seen. */
+/* Whether an element like the previous ones begins after the comma at p; any object, if there was none yet. */
 static bool is_sibling(const struct hd_json_level *level, const char *p, const char *end)
 {
     const char *like = level->sibling_size ? level->sibling : "{";
@@ -63,8 +64,8 @@ static bool is_sibling(const struct hd_json_level *level, const char *p, const c
     return p < end && (size_t)(end - p) >= size && memcmp(p, like, size) == 0;
 }
 
-/* Where reading goes on within p … end: at a comma before the next element, or at the bracket that ends the list; NULL:
- * nowhere. Brackets are counted, but an element that begins like those before is one in any case. */
+/* The place in p … end to continue at: a comma before the next element, or the bracket that ends the list; NULL: none.
+ * Brackets are counted, but an element that begins like the previous ones counts at any depth. */
 static const char *find_place(const hd_json_stream *s, const char *p, const char *end)
 {
     const struct hd_json_level *level = &s->levels[s->depth - 1];
@@ -83,7 +84,7 @@ static const char *find_place(const hd_json_stream *s, const char *p, const char
     return NULL;
 }
 
-/* To where reading goes on; found nowhere near: the rest is lost. */
+/* Moves to the place to continue at; if none is near, the rest is lost. */
 static hd_status go_on(hd_json_stream *s, hd_error *err)
 {
     for (;;) {
@@ -104,7 +105,7 @@ static hd_status pass_over(hd_json_stream *s, hd_error *err)
 {
     note_damage(s);
     if (s->depth && s->scanned / 8 <= s->read_bytes + STEP) return go_on(s, err);
-    s->at = s->end; /* nothing around it, or too much was scanned in vain */
+    s->at = s->end; /* no level continues, or too much was scanned in vain */
     s->cut = true;
     return HD_OK;
 }
@@ -119,7 +120,7 @@ hd_status hd_json_stream_enter(hd_json_stream *s, char open, hd_error *err)
     return HD_OK;
 }
 
-/* To what stands behind the comma, or the `[` or `{`; HD_END: behind the bracket that closes. */
+/* Moves to the byte after the comma, or after the `[` or `{`; HD_END: after the closing bracket. */
 static hd_status next(hd_json_stream *s, char *out, hd_error *err)
 {
     struct hd_json_level *level = &s->levels[s->depth - 1];
@@ -161,10 +162,11 @@ hd_status hd_json_stream_member(hd_json_stream *s, hd_json_span *out_key, hd_err
         hd_json_text key;
         const char *start = s->buffer + s->at, *behind = c == '"' ? hd_json_string(&key, start + 1) : NULL;
         const char *colon = behind ? hd_json_skip_space(behind) : NULL;
-        bool is_short = !colon || colon + 1 >= s->buffer + s->end; /* the colon, and what follows, may be to come */
+        bool is_short = !colon || colon + 1 >= s->buffer + s->end; /* the colon and the value may not have been read yet
+                                                                      */
         if (is_short && !s->ended && s->end - s->at < STEP) {
             HD_TRY(fill(s, err));
-            s->levels[s->depth - 1].first = true; /* the same again, behind its comma */
+            s->levels[s->depth - 1].first = true; /* read the same member again, after its comma */
             continue;
         }
         if (!colon || *colon != ':') {
@@ -177,7 +179,7 @@ hd_status hd_json_stream_member(hd_json_stream *s, hd_json_span *out_key, hd_err
     }
 }
 
-/* What the next elements of the list begin like. */
+/* Remembers how the elements of the list begin. */
 static void remember_sibling(hd_json_stream *s, const char *value, size_t size)
 {
     struct hd_json_level *level = &s->levels[s->depth - 1];

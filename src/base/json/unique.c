@@ -1,6 +1,6 @@
 /* unique.c - JSON text in which no object has a key twice
  *
- * One walk lists the members of all objects. Sorted by object and key, equal ones stand side by side.
+ * One pass lists the members of all objects. Sorted by object and key, equal keys are adjacent.
  */
 #include "base/json/unique.h"
 
@@ -14,7 +14,7 @@
 enum { DEPTH_LIMIT = 65536 };
 
 typedef struct member {
-    size_t object; /* where its `{` stands */
+    size_t object; /* position of its `{` */
     size_t from, to;
     const char *key; /* without escapes */
     size_t key_size;
@@ -33,7 +33,7 @@ typedef struct walk {
     size_t depth, open_capacity;
 } walk;
 
-/* Behind the string whose quote is at `at`. */
+/* The position after the string whose quote is at `at`. */
 static size_t skip_string(bool *escaped, const walk *w, size_t at)
 {
     *escaped = false;
@@ -119,7 +119,7 @@ static int by_place(const void *a, const void *b)
     return (x->from > y->from) - (x->from < y->from);
 }
 
-/* Only the members that a later one replaces stay in the list, as they follow each other in the text. */
+/* Keeps only the members that a later one replaces, in text order. */
 static void keep_replaced(walk *w)
 {
     size_t gone = 0;
@@ -146,7 +146,7 @@ hd_status hd_json_put_unique(hd_json_out *out, uint64_t *out_gone, const char *t
     keep_replaced(&w);
     *out_gone = w.count;
     for (size_t i = 0; status == HD_OK && i < w.count; i++) {
-        if (w.members[i].from < at) continue; /* within one that went */
+        if (w.members[i].from < at) continue; /* within a removed member */
         hd_json_put(out, text + at, w.members[i].from - at);
         at = w.members[i].to + 1; /* with its comma: another follows */
     }

@@ -1,6 +1,6 @@
 /* valid.c - strict RFC 8259 and UTF-8 validation, the oracle of the repairer's tests
  *
- * Written apart from the repairer and sharing nothing with it, so that a mistake is not made twice.
+ * Independent of the repairer, without shared code, so that a mistake is not made twice.
  */
 #include <string.h>
 
@@ -49,7 +49,7 @@ static bool take_number(validator *v)
     return true;
 }
 
-/* One code point of two to four bytes, decoded in full and then judged. */
+/* Decodes a code point of two to four bytes completely, then checks it. */
 static bool take_utf8(validator *v)
 {
     unsigned char lead = *v->at;
@@ -115,7 +115,7 @@ static bool take_key(validator *v)
 
 enum { DEPTH_MOST = 65536 };
 
-/* One bit a level, set: an array. No memory is asked for, since whoever asks could not be told that there is none. */
+/* One bit a level, set: an array. Of fixed size, since the result has no way to report a lack of memory. */
 typedef struct levels {
     uint8_t arrays[DEPTH_MOST / 8];
     size_t depth;
@@ -138,7 +138,7 @@ static unsigned char closer(const levels *l)
     return top_is_array(l) ? ']' : '}';
 }
 
-/* Go up as many levels as close here. False: broken. Then, with depth > 0, a value must follow. */
+/* Closes as many levels as end here. false: invalid. Then, with depth > 0, a value must follow. */
 static bool take_closers(validator *v, levels *l)
 {
     for (; l->depth > 0; l->depth--) {

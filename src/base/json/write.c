@@ -1,4 +1,4 @@
-/* write.c - JSON text out of strings, numbers and other JSON text */
+/* write.c - writes JSON text from strings, numbers and other JSON text */
 #include "base/json/write.h"
 
 #include <string.h>
@@ -28,7 +28,7 @@ void hd_json_put_text(hd_json_out *out, const char *text)
     hd_json_put(out, text, strlen(text));
 }
 
-/* Digits of a number, right-aligned in buffer[20]; the first one. */
+/* Writes the digits of a number right-aligned in buffer[20]; returns the first one. */
 static char *digits_of(char buffer[20], uint64_t value)
 {
     char *p = buffer + 20;
@@ -84,7 +84,7 @@ static size_t put_control(char *p, unsigned char c)
     return 2;
 }
 
-/* Bytes from a wide one on: how many were used; *written of them at p. */
+/* Writes bytes that begin with a non-ASCII one to p: returns how many were read, and *written. */
 static size_t put_wide(char *p, size_t *written, const char *data, size_t size)
 {
     const unsigned char *s = (const unsigned char *)data;

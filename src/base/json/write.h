@@ -1,4 +1,4 @@
-/* write.h - JSON text out of strings, numbers and other JSON text */
+/* write.h - writes JSON text from strings, numbers and other JSON text */
 #ifndef HD_BASE_JSON_WRITE_H
 #define HD_BASE_JSON_WRITE_H
 
@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A growing piece of text. Zero-initialised is empty; free data when done. `failed` stays set once memory ran out. */
+/* A growing text. Zero-initialised is empty; free data when done. `failed` stays set once memory ran out. */
 typedef struct hd_json_out {
     char *data;
     size_t size, capacity;

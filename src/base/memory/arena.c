@@ -1,4 +1,4 @@
-/* arena.c - pieces of memory in a list; large requests get a piece of their own */
+/* arena.c - a list of memory blocks; large requests get their own block */
 #include "base/memory/arena.h"
 
 #include <stdint.h>
@@ -9,7 +9,7 @@ struct hd_arena_piece {
     max_align_t data[];
 };
 
-/* Pieces begin small, since of 10,000 traces each has several arenas, and double. */
+/* Blocks begin small, since each of 10,000 traces may have several arenas, and double in size. */
 enum { FIRST_PIECE_SIZE = 512, DEFAULT_PIECE_SIZE = 64 * 1024, ALIGNMENT = 16 };
 
 static hd_arena_piece *piece_new(hd_arena *arena, size_t size)
@@ -37,7 +37,7 @@ void *hd_arena_alloc(hd_arena *arena, size_t size)
         return p;
     }
     size_t piece_size = next_piece_size(arena);
-    if (size > piece_size / 4 && arena->pieces) { /* its own piece, behind the one in use */
+    if (size > piece_size / 4 && arena->pieces) { /* its own block, behind the current one */
         hd_arena_piece *piece = piece_new(arena, size);
         if (!piece) return NULL;
         piece->next = arena->pieces->next;

@@ -14,7 +14,7 @@ typedef struct hd_arena {
     size_t total_bytes;
 } hd_arena;
 
-/* 16-byte aligned, uninitialised; NULL when memory runs out. size 0 gives a valid pointer. */
+/* 16-byte aligned, uninitialised; NULL: no memory. size 0 returns a valid pointer. */
 void *hd_arena_alloc(hd_arena *arena, size_t size);
 void hd_arena_deinit(hd_arena *arena);
 

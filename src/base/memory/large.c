@@ -1,7 +1,7 @@
 /* large.c - arrays that may be too large for memory
  *
- * Before the first element stands how the array is held. Room in the file is taken when it is made: a full disk is then
- * no memory, and not the end of the program when a page is written.
+ * A header before the first element says how the array is stored. Space in the file is allocated when it is created: a
+ * full disk then means no memory, and does not end the program when a page is written.
  */
 #include "base/memory/large.h"
 
@@ -90,7 +90,7 @@ bool hd_large_resize(void **list, size_t used, size_t count, size_t element_size
         return true;
     }
     if (*list && head_of(*list)->mapped && bytes <= head_of(*list)->bytes)
-        return true; /* pages not used cost nothing */
+        return true; /* untouched pages cost nothing */
     large_head *head = make(bytes, least);
     if (!head) return false;
     if (used) memcpy((char *)head + HEAD_BYTES, *list, used * element_size);

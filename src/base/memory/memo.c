@@ -1,4 +1,4 @@
-/* memo.c - what was once worked out for a text, found again by the text */
+/* memo.c - a cache of results by text */
 #include "base/memory/memo.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ void hd_memo_deinit(hd_memo *memo)
     *memo = (hd_memo){.limit_bytes = limit};
 }
 
-/* The free slot of a hash; without one the last of its places, whose text is forgotten. */
+/* The free slot for a hash; if there is none the last probed slot, whose entry is dropped. */
 static hd_memo_slot *place(hd_memo_slot *slots, size_t mask, uint64_t hash)
 {
     size_t i = 0;

@@ -1,7 +1,7 @@
-/* memo.h - what was once worked out for a text, found again by the text: a cache of bounded size
+/* memo.h - a cache of results by text, of bounded size
  *
- * It may forget, and it remembers nothing more when memory runs out: whoever asks must be able to work it out anew.
- * One thread at a time.
+ * Entries may be dropped, and none are added when memory runs out: the caller must be able to recompute a result. One
+ * thread at a time.
  */
 #ifndef HD_BASE_MEMORY_MEMO_H
 #define HD_BASE_MEMORY_MEMO_H
@@ -33,7 +33,7 @@ typedef struct hd_memo {
     size_t limit_bytes;
 } hd_memo;
 
-/* NULL: not known. Valid until the next hd_memo_add. *out_hash is for hd_memo_add. */
+/* NULL: not in the cache. Valid until the next hd_memo_add. *out_hash is for hd_memo_add. */
 static inline const hd_memo_value *hd_memo_find(uint64_t *out_hash, const hd_memo *memo, const char *text, size_t size)
 {
     uint64_t hash = hd_hash(text, size);
@@ -47,7 +47,7 @@ static inline const hd_memo_value *hd_memo_find(uint64_t *out_hash, const hd_mem
     return NULL;
 }
 
-/* Remember (text is copied) what hd_memo_find did not know. */
+/* Adds an entry (text is copied) that hd_memo_find did not find. */
 void hd_memo_add(hd_memo *memo, uint64_t hash, const char *text, size_t size, hd_memo_value value);
 void hd_memo_deinit(hd_memo *memo);
 

@@ -5,10 +5,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Make room for one more element of a malloc'ed list; false when memory runs out. */
+/* Makes room for one more element of a malloc'ed list; false: no memory. */
 bool hd_grow(void **list, size_t *capacity, size_t count, size_t element_size);
 
-/* Room for `count` elements, whatever was there is gone; false when memory runs out. */
+/* Makes room for `count` elements and discards the old contents; false: no memory. */
 bool hd_renew(void **list, size_t *capacity, size_t count, size_t element_size);
 
 /* Make room for `size` bytes in a buffer; false when memory runs out. */

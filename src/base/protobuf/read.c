@@ -20,7 +20,7 @@ bool hd_proto_varint(uint64_t *out, const uint8_t *data, size_t size, size_t *at
     return false;
 }
 
-/* The same; most are one or two bytes long. */
+/* The same; a fast path, since most are one or two bytes long. */
 static inline bool varint(uint64_t *out, const uint8_t *data, size_t size, size_t *at)
 {
     const uint8_t *p = data + *at;
@@ -46,7 +46,7 @@ static bool read_fixed(uint64_t *out, const hd_proto_reader *r, size_t *at, unsi
     return true;
 }
 
-/* A tag and, unless it is of a group, its value; *at moves behind them. */
+/* A tag and, unless it is of a group, its value; moves *at behind them. */
 static inline bool read_field(hd_proto_field *out, const hd_proto_reader *r, size_t *at)
 {
     uint64_t tag, size;
@@ -72,7 +72,7 @@ static inline bool read_field(hd_proto_field *out, const hd_proto_reader *r, siz
     }
 }
 
-/* Behind the end of a group whose start was just read. Groups within it need a stack of their numbers. */
+/* Moves behind the end of a group whose start was just read. Nested groups need a stack of their numbers. */
 static bool skip_group(const hd_proto_reader *r, size_t *at, uint32_t number)
 {
     uint32_t open[HD_PROTO_GROUP_DEPTH];

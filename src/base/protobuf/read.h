@@ -8,7 +8,7 @@
  *     }
  *     if (r.failed) … r.at is the offset of the field that cannot be read
  *
- * A tag holds number and wire type, so that a field of another type than the one asked for is an unknown field.
+ * A tag contains number and wire type, so that a field of an unexpected type is an unknown field.
  */
 #ifndef HD_BASE_PROTOBUF_READ_H
 #define HD_BASE_PROTOBUF_READ_H
@@ -24,7 +24,7 @@ typedef enum hd_proto_wire {
     HD_WIRE_VARINT = 0,
     HD_WIRE_FIXED64 = 1,
     HD_WIRE_BYTES = 2,
-    HD_WIRE_GROUP = 3, /* skipped as a whole; given as a field so that it can be counted */
+    HD_WIRE_GROUP = 3, /* skipped as a whole; returned as a field so that it can be counted */
     HD_WIRE_GROUP_END = 4,
     HD_WIRE_FIXED32 = 5,
 } hd_proto_wire;
@@ -51,14 +51,14 @@ static inline hd_proto_reader hd_proto_reader_of(const void *data, size_t size)
     return (hd_proto_reader){.data = (const uint8_t *)data, .size = size};
 }
 
-/* The varint at data[*at]; *at moves behind it. false: cut off, or more than 64 bits; *at stays. */
+/* The varint at data[*at]; moves *at behind it. false: cut off, or more than 64 bits; *at is unchanged. */
 bool hd_proto_varint(uint64_t *out, const uint8_t *data, size_t size, size_t *at);
 
 /* hd_proto_next for fields of any length. */
 bool hd_proto_next_any(hd_proto_field *out, hd_proto_reader *reader);
 
-/* The next field. false at the end, and at what is no field: then `failed` is set and `at` is where that stands.
- * Most fields have a tag of one byte, and a value or length of one. */
+/* The next field. false at the end, and at bytes that are not a field: then `failed` is set and `at` is their offset.
+ * The fast path is a tag of one byte, with a value or length of one. */
 static inline bool hd_proto_next(hd_proto_field *out, hd_proto_reader *reader)
 {
     size_t left = reader->size - reader->at;
@@ -92,7 +92,7 @@ static inline double hd_proto_double(uint64_t bits)
  *
  *     for (size_t at = 0; hd_proto_repeated(&value, &f, HD_WIRE_VARINT, &at, &r);) …
  *
- * false: no more. Bytes that are no values set `failed` of the reader. */
+ * false: no more. Invalid values set `failed` of the reader. */
 bool hd_proto_repeated(uint64_t *out, const hd_proto_field *field, hd_proto_wire wire, size_t *at,
                        hd_proto_reader *reader);
 

@@ -1,7 +1,7 @@
 /* walk.c - a message read by a table */
 #include "base/protobuf/walk.h"
 
-/* What is left of a bytes field that claims to be longer than the message that holds it. */
+/* The remaining bytes of a field that claims to be longer than its message. */
 static bool take_rest(hd_proto_field *out, const hd_proto_reader *message)
 {
     uint64_t tag, size;

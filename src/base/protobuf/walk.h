@@ -1,4 +1,4 @@
-/* walk.h - a message read by a table: which field goes to which member of a struct
+/* walk.h - reads a message by a table that maps fields to members of a struct
  *
  *     typedef struct line { hd_proto_head head; uint64_t id; hd_proto_span name; } line;
  *     static const hd_proto_member members[] = {
@@ -10,8 +10,8 @@
  *     HD_TRY(hd_proto_walk(&l, &message, &(hd_proto_schema){members, HD_PROTO_COUNT(members)}, each, user));
  *     if (message.failed) …
  *
- * The table is indexed by the tag, so it has only what is at most 127 / 8: fields 1 to 15. Fields that are not in it
- * are counted. Of a field given several times the last counts, as protobuf has it.
+ * The table is indexed by tags of one byte, so it can have fields 1 to 15 only. Other fields are counted. Of a repeated
+ * field the last one counts, as in protobuf.
  */
 #ifndef HD_BASE_PROTOBUF_WALK_H
 #define HD_BASE_PROTOBUF_WALK_H
@@ -25,7 +25,7 @@ typedef struct hd_proto_span {
     size_t size;
 } hd_proto_span;
 
-/* What every struct begins with. */
+/* The first member of every such struct. */
 typedef struct hd_proto_head {
     uint64_t seen;    /* bit n: field n was there, and is in the table */
     uint64_t unknown; /* fields that are not in the table */
@@ -41,7 +41,7 @@ typedef enum hd_proto_put {
     HD_PUT_VALUE,   /* uint64_t: of a varint, of the bits of a fixed64 or fixed32 */
     HD_PUT_SPAN,    /* hd_proto_span */
     HD_PUT_EACH,    /* given to the caller */
-    HD_PUT_PASS,    /* known, and of no interest now */
+    HD_PUT_PASS,    /* known, and not needed */
 } hd_proto_put;
 
 typedef struct hd_proto_member {
@@ -60,13 +60,13 @@ typedef struct hd_proto_schema {
     size_t count;                   /* at most 128 */
 } hd_proto_schema;
 
-/* A field of HD_PUT_EACH. What is no HD_OK ends the walk. */
+/* Called for fields of HD_PUT_EACH. Any status but HD_OK ends the walk. */
 typedef hd_status hd_proto_each(void *user, const hd_proto_field *field);
 
-/* All fields of `message` into the struct `out`, which the caller has filled with zeros or defaults. Of a message that
- * is cut off, or of one whose last field claims to be longer than it is, message->failed is set, and what is there of a
- * last field of HD_PUT_EACH is given all the same, so that what is whole within it is read; its `value`, which is 0 of
- * others, is how many bytes are missing. Status: that of `each`. */
+/* Reads all fields of `message` into the struct `out`, which the caller has filled with zeros or defaults. If the
+ * message is cut off, or its last field claims to be longer than it is, message->failed is set; a cut last field of
+ * HD_PUT_EACH is passed on anyway, so that its complete parts are read, with the number of missing bytes in `value`,
+ * which is 0 otherwise. Status: that of `each`. */
 hd_status hd_proto_walk(void *out, hd_proto_reader *message, const hd_proto_schema *schema, hd_proto_each *each,
                         void *user);
 

@@ -1,6 +1,6 @@
 /* write.h - messages of the protobuf wire format, written into a buffer; reading is read.h
  *
- * Memory that ran out is remembered by the buffer (hd_bytes.failed). Fields stand in the order of the calls.
+ * The buffer remembers that memory ran out (hd_bytes.failed). Fields are in the order of the calls.
  */
 #ifndef HD_BASE_PROTOBUF_WRITE_H
 #define HD_BASE_PROTOBUF_WRITE_H
@@ -38,8 +38,8 @@ void hd_pb_put_double(hd_bytes *out, uint32_t field, double value);
 void hd_pb_put_bytes(hd_bytes *out, uint32_t field, const void *data, size_t size);
 void hd_pb_put_text(hd_bytes *out, uint32_t field, const char *text);
 
-/* A message within: what is put between begin and end belongs to it. Its length goes where begin left one byte for it,
- * and what follows moves up where one byte is too few. The mark is for end. */
+/* A nested message: everything put between begin and end belongs to it. begin reserves one byte for its length; end
+ * moves the content if that is too few. The mark is for end. */
 size_t hd_pb_begin(hd_bytes *out, uint32_t field);
 void hd_pb_end(hd_bytes *out, size_t mark);
 

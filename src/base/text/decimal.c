@@ -32,7 +32,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* "e-12" up to the end; text is at the e. Too large ones stay at the limit. */
+/* "e-12" up to the end; text is at the e. Too large exponents saturate. */
 static bool parse_exponent(int64_t *out, const char *text, const char *end)
 {
     int64_t value = 0;
@@ -47,14 +47,14 @@ static bool parse_exponent(int64_t *out, const char *text, const char *end)
     return true;
 }
 
-/* Digits with at most one point: text[0 … size). point: how many stand before it. */
+/* Digits with at most one point: text[0 … size). point: number of digits before it. */
 typedef struct digits {
     const char *text;
     size_t size;
     int64_t point;
 } digits;
 
-/* Behind the digits, or NULL: there are none. */
+/* The position after the digits, or NULL: none. */
 static const char *scan_digits(digits *out, const char *text, const char *end)
 {
     const char *p = text, *dot = NULL;

@@ -1,7 +1,7 @@
 /* decimal.h - the text of a decimal number -> an exact fixed-point number
  *
- * The one parser of decimals that are times or sizes: every reader takes it, so that none cuts digits before it applies
- * the exponent, or rounds through a double.
+ * The only parser of decimal times and sizes: every reader uses it, so that none cuts digits before it applies the
+ * exponent, or rounds through a double.
  */
 #ifndef HD_BASE_TEXT_DECIMAL_H
 #define HD_BASE_TEXT_DECIMAL_H
@@ -20,11 +20,11 @@ typedef struct hd_fixed {
     bool rest;    /* digits were left over: the number is a little more */
 } hd_fixed;
 
-/* All of text[0 … size): a sign or none, digits with at most one point (one digit at least), an exponent or none. *out
- * is that number times 10 ^ shift. false: it is no such text, or whole does not fit. */
+/* Parses all of text[0 … size): an optional sign, digits with at most one point (at least one digit), an optional
+ * exponent. *out is that number times 10 ^ shift. false: not such a text, or its whole part does not fit. */
 bool hd_fixed_parse(hd_fixed *out, const char *text, size_t size, int shift);
 
-/* The same, of a number that is whole; false: it is none, or does not fit. */
+/* The same for a whole number; false: not a whole number, or it does not fit. */
 static inline bool hd_fixed_parse_whole(int64_t *out, const char *text, size_t size)
 {
     hd_fixed number;
@@ -36,7 +36,7 @@ static inline bool hd_fixed_parse_whole(int64_t *out, const char *text, size_t s
 /* 10 ^ n for n of 0 … 18. */
 int64_t hd_power_of_ten(unsigned n);
 
-/* negative ? -mantissa : mantissa, with `decimals` of 0 … HD_FIXED_DIGITS digits of it behind the point; false: whole
+/* negative ? -mantissa : mantissa, with `decimals` (0 … HD_FIXED_DIGITS) digits after the point; false: the whole part
  * does not fit. */
 static inline bool hd_fixed_of(hd_fixed *out, bool negative, uint64_t mantissa, unsigned decimals)
 {

@@ -1,4 +1,4 @@
-/* pattern.c - regular expressions and globs that take neither much memory nor much time */
+/* pattern.c - regular expressions and globs with bounded memory and time */
 #include "base/text/pattern.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@ enum { RENEW_AFTER = 1 << 14, REPEAT_LIMIT = 1000, EXPANDED_LIMIT = 20000 };
 
 /* ---- regular expressions ---- */
 
-/* What `{m,n}` at text[at] repeats at most; 1 where there is none. */
+/* The upper bound of the `{m,n}` at text[at]; 1 if there is none. */
 static unsigned repeats(const char *text, size_t at)
 {
     unsigned most = 1, number = 0;
@@ -119,7 +119,7 @@ static bool is_in_named(const char *p, const char *end, unsigned char c)
     return type && c < 0x80 && iswctype(c, type);
 }
 
-/* Whether a byte is in the class at p, which is behind '['; *out_end is behind its ']', or NULL: it has none. */
+/* Whether a byte is in the class at p, after '['; *out_end is after its ']', or NULL: unclosed. */
 static bool in_class(const char *p, unsigned char c, const char **out_end)
 {
     bool unwanted = *p == '!' || *p == '^', found = false;
@@ -144,7 +144,7 @@ static bool in_class(const char *p, unsigned char c, const char **out_end)
     return found != unwanted;
 }
 
-/* One byte against one piece of the pattern; *out_next is behind the piece. */
+/* Matches one byte against one element of the pattern; *out_next is after the element. */
 static bool matches_one(const char *p, char c, const char **out_next)
 {
     const char *end;

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Writes 1 to 4 bytes of a code point and returns how many. Halves of surrogate pairs are written like others. */
+/* Writes the 1 to 4 bytes of a code point and returns their number. Surrogates are encoded like other code points. */
 static inline size_t hd_utf8_put_any(char *out, uint32_t c)
 {
     if (c < 0x80) {
@@ -30,7 +30,7 @@ static inline size_t hd_utf8_put_any(char *out, uint32_t c)
     return 4;
 }
 
-/* The same, always valid: what is no code point, or half of a surrogate pair, becomes U+FFFD. */
+/* The same, always valid: an invalid code point or a surrogate becomes U+FFFD. */
 static inline size_t hd_utf8_put(char *out, uint32_t c)
 {
     return hd_utf8_put_any(out, (c >= 0xd800 && c < 0xe000) || c > 0x10ffff ? 0xfffd : c);

@@ -4,7 +4,7 @@
 
 /* ---- numbers ---- */
 
-/* How addresses are written: the low four bits are the size, the next three what they are relative to. */
+/* Encoding of addresses: the low four bits are the size, the next three the base. */
 enum {
     AS_8_BYTES,
     AS_LEB,
@@ -19,7 +19,8 @@ enum {
     OMITTED = 0xff,
 };
 
-/* `address` is that of the reader's data. What else an address is relative to only stands where it is skipped. */
+/* `address` is that of the reader's data. Addresses relative to any other base occur only in fields that are
+ * skipped. */
 static uint64_t read_pointer(hd_byte_reader *r, uint8_t encoding, uint64_t address)
 {
     uint64_t value, place = address + r->at;
@@ -87,7 +88,7 @@ bool hd_cfi_search(uint64_t *out, const hd_cfi_memory *memory, uint64_t header, 
     const uint8_t *table = r.data + r.at;
     int64_t wanted = (int64_t)(pc - header);
     uint64_t low = 0, high = count;
-    HD_PARTITION_POINT(low, high, at, table_value(table, at, 0) <= wanted); /* the first row behind pc */
+    HD_PARTITION_POINT(low, high, at, table_value(table, at, 0) <= wanted); /* the first row after pc */
     if (!low) return false;
     *out = header + (uint64_t)table_value(table, low - 1, 1);
     return true;
@@ -95,7 +96,7 @@ bool hd_cfi_search(uint64_t *out, const hd_cfi_memory *memory, uint64_t header, 
 
 /* ---- entries ---- */
 
-/* A length and so many bytes: a reader of these. */
+/* A reader of a record: a length and that many bytes. */
 static inline hd_byte_reader record_at(const hd_cfi_memory *memory, uint64_t address)
 {
     hd_byte_reader r = reader_at(memory, address);
@@ -105,7 +106,7 @@ static inline hd_byte_reader record_at(const hd_cfi_memory *memory, uint64_t add
     return r;
 }
 
-/* A length and so many bytes, which are taken: a reader of these. */
+/* A reader of a block, which is consumed: a length and that many bytes. */
 static inline hd_byte_reader take_block(hd_byte_reader *r)
 {
     uint64_t length = hd_byte_reader_varint(r);
@@ -115,7 +116,7 @@ static inline hd_byte_reader take_block(hd_byte_reader *r)
     return block;
 }
 
-/* Letters that say what else stands in the entry. */
+/* The letters that list the further fields of the entry. */
 static bool read_augmentation(hd_cfi_entry *out, const char *letters, hd_byte_reader *r)
 {
     if (!*letters) return true;
@@ -131,10 +132,10 @@ static bool read_augmentation(hd_cfi_entry *out, const char *letters, hd_byte_re
             read_pointer(&data, hd_byte_reader_u8(&data), out->address);
         else if (*letters == 'S')
             out->is_signal = true;
-        else if (*letters != 'B' && *letters != 'G') /* aarch64: signed with the other key, tagged */
-            break;                                   /* the size tells where it ends */
+        else if (*letters != 'B' && *letters != 'G') /* aarch64: signed with the B key, tagged */
+            break;                                   /* the augmentation size says where it ends */
     }
-    /* Code is relative to nothing, or to where its address stands. */
+    /* Code addresses are absolute, or relative to their own position. */
     return !data.failed && !(out->encoding & TO_ANY & ~TO_ITSELF);
 }
 
@@ -203,7 +204,7 @@ enum {
     CFA_NEGATE_RA_STATE = 0x2d, /* aarch64: the return address is signed; the signature is cut off anyway */
     CFA_GNU_ARGS_SIZE,
     CFA_GNU_NEGATIVE_OFFSET,
-    CFA_ADVANCE = 0x40, /* the low six bits are an operand of these three */
+    CFA_ADVANCE = 0x40, /* the low six bits of these three are an operand */
     CFA_OFFSET = 0x80,
     CFA_RESTORE = 0xc0,
     CFA_SHORT = 0xc0,
@@ -215,7 +216,7 @@ typedef struct program {
     uint64_t location;
     hd_cfi_rule *rows;
     unsigned width, kept, row_count;
-    uint8_t slots[64]; /* of registers in a row; 0: not wanted */
+    uint8_t slots[64]; /* indices of registers in a row; 0: not wanted */
     hd_cfi_rule unwanted;
 } program;
 
@@ -324,7 +325,7 @@ static void run_other(program *p, uint8_t code)
     }
 }
 
-/* Up to an instruction that is behind pc. */
+/* Runs instructions up to one that is after pc. */
 static bool run_instructions(program *p, const size_t instructions[2], uint64_t pc)
 {
     p->reader.data = p->entry->data;

@@ -1,11 +1,11 @@
-/* cfi.h - unwind tables (.eh_frame): the rules that lead from the frame at an address to its caller's
+/* cfi.h - unwind tables (.eh_frame): the rules that lead from a frame to its caller's frame
  *
  *     pc ──hd_cfi_search──> address of an entry ──hd_cfi_entry_read──> entry ──hd_cfi_rules──> a row of rules
  *
- * What the rules come to is for those who ask: in a copy of a stack, or folded into a word for walks of our own.
+ * Callers evaluate the rules: on a copy of a stack, or folded into a word for walks of the own stack.
  *
  * Format   Linux Standard Base, "Exception Frames"; DWARF 5, 6.4 (call frame instructions) and 2.5 (expressions)
- * Reads    only the given memory, which may hold anything. No allocation, no lock: also in signal handlers
+ * Reads    only the given memory, which may be arbitrary. No allocation, no lock: also in signal handlers
  * Limits   a header with other than a sorted table of 4-byte offsets (what every linker writes) counts as none; so do
  *          records of 4 GiB or more. Registers from 64 on (vectors) are skipped
  */
@@ -14,7 +14,7 @@
 
 #include "base/bytes.h"
 
-/* Bytes as they stand at `address` and above; nothing is read outside of them. */
+/* The bytes at `address`; nothing outside of them is read. */
 typedef struct hd_cfi_memory {
     const uint8_t *data;
     uint64_t address, size;
@@ -24,7 +24,7 @@ typedef struct hd_cfi_memory {
  * there is none. */
 bool hd_cfi_search(uint64_t *out, const hd_cfi_memory *memory, uint64_t header, uint64_t pc);
 
-/* A function, with what it shares with others (CIE). Borrows the memory. */
+/* The entry of a function, with the data it shares with others (CIE). Borrows the memory. */
 typedef struct hd_cfi_entry {
     uint64_t begin, end; /* of the function */
     uint64_t code_step, return_register;
@@ -37,16 +37,16 @@ typedef struct hd_cfi_entry {
     size_t common[2], own[2]; /* instructions in data, of the CIE and of the function: begin, end */
 } hd_cfi_entry;
 
-/* The entry at an address, if it is of the function that pc is in. */
+/* The entry at an address, if its function contains pc. */
 bool hd_cfi_entry_read(hd_cfi_entry *out, const hd_cfi_memory *memory, uint64_t address, uint64_t pc);
 
 typedef enum hd_cfi_how {
     HD_CFI_SAME, /* as in the frame itself */
     HD_CFI_UNDEFINED,
-    HD_CFI_AT,            /* stands at the CFA + number */
+    HD_CFI_AT,            /* is stored at the CFA + number */
     HD_CFI_IS,            /* is the CFA + number */
     HD_CFI_REGISTER,      /* is that of the register `number` */
-    HD_CFI_AT_EXPRESSION, /* stands where the expression says; the CFA is pushed first */
+    HD_CFI_AT_EXPRESSION, /* is stored where the expression says; the CFA is pushed first */
     HD_CFI_IS_EXPRESSION,
 } hd_cfi_how;
 
@@ -57,9 +57,9 @@ typedef struct hd_cfi_rule {
     const uint8_t *expression; /* borrowed */
 } hd_cfi_rule;
 
-/* The rules at pc. `wanted`: a bit for each register. `rows` is room for `row_count` rows of a rule for the CFA and one
- * for each wanted register in their order; the first of them is the result, the second what the CIE says, and the
- * others are what instructions may remember. false: instructions that make no sense, or remember more. */
+/* The rules at pc. `wanted`: a bit for each register. `rows` has room for `row_count` rows, each with a rule for the
+ * CFA and one for each wanted register in order; the first row is the result, the second that of the CIE, and the
+ * others are for remember_state. false: invalid instructions, or more remembered states. */
 bool hd_cfi_rules(hd_cfi_rule *rows, unsigned row_count, uint64_t wanted, const hd_cfi_entry *entry, uint64_t pc);
 
 /* ---- expressions ---- */
@@ -95,7 +95,7 @@ enum {
     HD_CFI_OP_NOP = 0x96,
 };
 
-/* What an operation pushes that needs nothing but its operand; false: it is another. */
+/* The value pushed by an operation that needs only its operand; false: any other operation. */
 bool hd_cfi_constant(uint64_t *out, uint8_t operation, hd_byte_reader *reader);
 
 #endif

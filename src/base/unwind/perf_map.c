@@ -13,7 +13,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* A hexadecimal number and the blanks behind it, which there must be. */
+/* A hexadecimal number and the blanks after it; at least one blank is required. */
 static bool take_hex(uint64_t *out, const char **at, const char *end)
 {
     const char *p = *at;

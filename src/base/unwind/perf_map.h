@@ -8,12 +8,12 @@
 #include <stdint.h>
 
 typedef struct hd_perf_symbol {
-    uint64_t start, size; /* size 0: it has no code */
-    const char *name;     /* within the line: whatever stands there, blanks too, but not at its end */
+    uint64_t start, size; /* size 0: without code */
+    const char *name;     /* within the line: any characters, also blanks, but not at its end */
     size_t name_size;     /* not 0 */
 } hd_perf_symbol;
 
-/* Reads one line, with or without its end. false: it is none, or a number has more than 64 bits. */
+/* Reads one line, with or without its line end. false: not such a line, or a number has more than 64 bits. */
 bool hd_perf_map_line(hd_perf_symbol *out, const char *line, size_t size);
 
 #endif

@@ -24,7 +24,7 @@ typedef struct cuda_call {
     cuda_call_kind kind;
 } cuda_call;
 
-/* domain: CUPTI_DOMAIN_RUNTIME or CUPTI_DOMAIN_DRIVER; number: CUPTI's. NULL: not one of them. */
+/* domain: CUPTI_DOMAIN_RUNTIME or CUPTI_DOMAIN_DRIVER; number: CUPTI's. NULL: not a traced call. */
 const cuda_call *cuda_call_find(uint32_t domain, uint32_t number);
 
 /* Numbers are below this. */

@@ -20,7 +20,7 @@ const cuda_clock_pair *cuda_clock_last(const cuda_clock *clock)
 void cuda_clock_add(cuda_clock *clock, const cuda_clock_pair *pair)
 {
     const cuda_clock_pair *last = cuda_clock_last(clock);
-    /* A wall clock may be set back: what was before no longer says anything. */
+    /* A wall clock may be set back: earlier pairs are then invalid. */
     if (last && (pair->theirs <= last->theirs || pair->ours <= last->ours)) clock->count = 0;
     if (clock->count == CUDA_CLOCK_PAIRS) {
         clock->first = (clock->first + 1) % CUDA_CLOCK_PAIRS;
@@ -64,7 +64,8 @@ static int64_t plus(int64_t a, int64_t b)
 int64_t cuda_clock_map(const cuda_clock *clock, int64_t theirs)
 {
     if (clock->is_ours || clock->count == 0) return theirs;
-    /* The last pair at or before it; before all, the first. Behind the last: as fast as ours, a second at most. */
+    /* The last pair at or before it; before all, the first. After the last, the clocks are assumed to run equally fast,
+     * for at most a second. */
     uint32_t low = 1, high = clock->count;
     HD_PARTITION_POINT(low, high, at, pair_at(clock, at)->theirs <= theirs);
     low--;

@@ -1,13 +1,13 @@
-/* control.c - a thread that keeps the time of windows and answers `heddle trigger`; SIGUSR2
+/* control.c - a thread that opens and closes windows in time and answers `heddle trigger`; SIGUSR2
  *
- * The thread sleeps until a window is due, somebody connects, or a second passes: then it looks whether the socket is
- * still ours, for a program may close all descriptors. All signals are blocked in it.
+ * The thread sleeps until a window is due, a client connects, or a second passes: then it checks whether the socket is
+ * still open, since a program may close all descriptors. All signals are blocked in it.
  *
- * Who may ask: processes of the same user, and root (SO_PEERCRED). The name of the socket is of the network namespace.
+ * Access: processes of the same user, and root (SO_PEERCRED). The name of the socket belongs to the network namespace.
  *
  * The handler of SIGUSR2 counts, and wakes the thread by connecting to its socket: that needs no descriptor that the
- * program might have closed, and socket, connect and close may be called by handlers. It is installed only with
- * trigger=1, and only where the program has none; one that the program installs later takes its place.
+ * program might have closed, and socket, connect and close are async-signal-safe. It is installed only with trigger=1,
+ * and only if the program has no handler; a handler that the program installs later replaces it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +38,7 @@ static struct {
     bool is_deaf; /* and the ledger says so */
     dev_t device;
     ino_t inode;
-    struct sockaddr_un address; /* of this process, whoever listens */
+    struct sockaddr_un address; /* of this process, whichever process listens */
     socklen_t address_size;
     atomic_bool is_heard; /* somebody listens */
     atomic_bool ending;
@@ -64,7 +64,7 @@ static void let_go(void)
     control.fd = -1;
 }
 
-/* A program that closed 0, 1 and 2 opens the files that get these numbers: we are not to have them. */
+/* A program that closed 0, 1 and 2 expects its next files to get these numbers: the socket must not take them. */
 static int high_socket(void)
 {
     int low = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -215,7 +215,7 @@ static const char *obey(const char *line)
     return NULL;
 }
 
-/* A line without its end. false: none came, or it comes byte by byte to keep us busy. */
+/* A line without its end. false: none came, or only byte by byte, which would block the thread. */
 static bool read_line(int fd, char *line, size_t room)
 {
     size_t have = 0;
@@ -245,7 +245,7 @@ static void send_all(int fd, const char *text)
     }
 }
 
-/* By what the system says of it: nothing is read of somebody else. */
+/* By the system's credentials: nothing is read from other users. */
 static bool may_ask(int fd)
 {
     struct ucred peer = {.uid = (uid_t)-1};
@@ -269,10 +269,10 @@ static void serve(int fd)
     send_all(fd, answer);
 }
 
-/* As many as may wait; then it is the turn of what is due, whoever connects on and on. */
+/* At most as many as the backlog; then due windows are handled, even under a flood of connections. */
 static void serve_some(void)
 {
-    for (int i = 0; i < BACKLOG && is_ours() && !atomic_load(&control.ending); i++) { /* whoever ends waits for us */
+    for (int i = 0; i < BACKLOG && is_ours() && !atomic_load(&control.ending); i++) { /* the ending thread waits */
         int fd = accept4(control.fd, NULL, NULL, SOCK_CLOEXEC);
         if (fd < 0 && errno == EINTR) continue;
         if (fd < 0) return;
@@ -333,7 +333,7 @@ void control_start(cuda_tracer *tracer)
     start_thread();
 }
 
-/* In the child: the parent's socket is not kept alive by us, and our thread is started when it is first needed. */
+/* In the child: close the parent's socket, and start our own thread when it is first needed. */
 void control_forked(void)
 {
     let_go();

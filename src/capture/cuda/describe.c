@@ -69,7 +69,7 @@ static void set_metadata(cuda_tracer *t, const char *key, hd_bytes *json)
     hd_bytes_deinit(json);
 }
 
-/* ---- what is told once ---- */
+/* ---- messages, once each ---- */
 
 void cuda_tell(cuda_tracer *t, const char *code, hd_session_note_level level, const char *format, ...)
 {

@@ -12,7 +12,7 @@
  * taken.c     whether somebody else has CUPTI's buffers
  *
  * This runs inside of programs that are not ours: nothing is printed, nothing ended, no function fails the program.
- * What is missing is told by notes and metadata of the session's file, which `heddle record` prints.
+ * Missing data is reported in notes and metadata of the session's file, which `heddle record` prints.
  *
  * The driver, CUPTI and NVTX call functions without a pointer of ours, so the tracer is one for the process:
  * cuda_tracer.
@@ -78,7 +78,7 @@ typedef struct cuda_costs {
 /* taken.c: calls of the driver that launch and returned while the capture was open */
 typedef struct cuda_launches {
     atomic_uint_least64_t seen;
-    atomic_uint_least64_t answered; /* of these, when CUPTI last asked for a buffer or gave one back */
+    atomic_uint_least64_t answered; /* of these, when CUPTI last requested or returned a buffer */
     uint64_t looked;                /* of these, when the tracer's thread last looked */
     atomic_bool are_recorded;       /* CUPTI took on to record them */
     atomic_bool is_taken;           /* and somebody else gets the records */
@@ -88,7 +88,7 @@ typedef struct cuda_tracer {
     cuda_options options;
     hd_session *session; /* NULL: nothing is captured, and all functions here do nothing */
     _Atomic int state;   /* cuda_state */
-    atomic_bool is_open; /* the capture window: what is not told apart by CUPTI (NVTX, stacks) looks here */
+    atomic_bool is_open; /* the capture window, for data that CUPTI does not filter (NVTX, stacks) */
     _Atomic int64_t opened_ns, closed_ns;
     atomic_uint openings; /* and closings */
     int64_t start_ns;     /* of the session */
@@ -98,7 +98,7 @@ typedef struct cuda_tracer {
     struct cupti_subscriber_of_library *subscriber;
     int refusal; /* cupti_status of the first library that would not have us */
     bool has_callbacks, has_activity;
-    bool has_own_clock;  /* CUPTI was told to use ours */
+    bool has_own_clock;  /* CUPTI uses our buffers */
     bool has_system_ids; /* of threads */
     bool is_applied;     /* kinds are on */
     bool is_started;     /* the program uses CUDA: what is switched on now is switched on late */
@@ -150,13 +150,13 @@ void cuda_flush_soon(cuda_tracer *tracer);
 
 /* describe.c: metadata `heddle.capture` has "window": json (an object), from now on. The text is copied. */
 void cuda_describe_window(cuda_tracer *tracer, const char *json);
-/* A note of the ledger, and a text for the user, who is told once: what is missing and how to get it. */
+/* A note of the ledger, and a message for the user, once: the missing data and how to get it. */
 void cuda_tell(cuda_tracer *tracer, const char *code, hd_session_note_level level, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 /* Notes and metadata as they are now. By the tracer's thread, or when there is none. */
 void cuda_describe(cuda_tracer *tracer);
 
-/* taken.c: a launch returned; CUPTI asked for a buffer, or gave one back. */
+/* taken.c: a launch returned; CUPTI requested or returned a buffer. */
 void cuda_taken_launched(cuda_tracer *tracer);
 void cuda_taken_sign(cuda_tracer *tracer);
 /* Behind a flush, by the tracer's thread. */
@@ -171,7 +171,7 @@ void cuda_callbacks_start(cuda_tracer *tracer);
 void cuda_callbacks_set(cuda_tracer *tracer, bool is_on);
 /* The stack of the calling thread; that of the call it is in, if that has one. 0: none. */
 uint32_t cuda_stack_here(cuda_tracer *tracer, unsigned own);
-/* The system's id of a thread that CUPTI tells by its pthread_self: of those that had a callback. 0: unknown. */
+/* The system's id of a thread that CUPTI identifies by its pthread_self, if it had a callback. 0: unknown. */
 uint32_t cuda_thread_id(uint32_t low_half);
 /* What CUPTI calls: a cupti_callback. */
 void cuda_on_callback(void *user, uint32_t domain, uint32_t id, const void *data);
@@ -180,7 +180,7 @@ uint64_t cuda_graph_lost(void); /* nodes whose clones will have no stack */
 
 /* ---- what window/window.c has, and inject.c calls ---- */
 
-/* An allocation or a release that CUPTI told of (option memory): also while the capture is closed, so that what is live
+/* An allocation or a release reported by CUPTI (option memory): also while the capture is closed, so that what is live
  * is known when it opens. */
 typedef struct cuda_memory {
     bool is_release;

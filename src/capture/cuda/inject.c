@@ -1,12 +1,12 @@
-/* inject.c - the beginning and the end: InitializeInjection, the session of the process
+/* inject.c - start and end: InitializeInjection, the session of the process
  *
  * The driver calls InitializeInjection within cuInit, in each process that uses CUDA and has $CUDA_INJECTION64_PATH.
  *
- * fork    CUDA cannot be used in a child of a process that uses it: there the tracer does nothing more. A child of a
- *         process that does not use it yet is as any process, but that it may have inherited a session (of NVTX), which
+ * fork    CUDA cannot be used in a child of a process that uses it: the tracer does nothing there. A child of a process
+ *         that does not use it yet is like any process, except that it may have inherited a session (of NVTX), which
  *         gives it a file of its own.
- * exit    What CUPTI still has is delivered, the session is finished. _exit, exec and signals that kill leave what was
- *         written by then, at most some 50 ms of records less.
+ * exit    CUPTI's remaining records are delivered, and the session is finished. _exit, exec and fatal signals leave the
+ *         file as it is, which lacks at most some 50 ms of records.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -53,7 +53,7 @@ static void in_child(void)
     pthread_mutex_init(&one_at_a_time, NULL);
     pthread_mutex_init(&t->buffers.lock, NULL);
     t->has_helper = false; /* it is the parent's */
-    t->activity = NULL;    /* and so is what it counted */
+    t->activity = NULL;    /* and so are its counts */
     the_process = getpid();
     if (atomic_load(&t->state) != CUDA_OFF) atomic_store(&t->state, CUDA_FORKED);
 }
@@ -109,7 +109,7 @@ static void end(void)
     static atomic_bool has_ended; /* registered twice: begin, start_cuda */
     cuda_tracer *t = &cuda_the_tracer;
     int running = CUDA_RUNNING;
-    /* A child of clone or _Fork, which tell nobody, would wait for threads that it does not have. */
+    /* A child of clone or _Fork, which run no handlers, would wait for threads that it does not have. */
     if (getpid() != the_process || atomic_exchange(&has_ended, true)) return;
     cuda_window_end(t);
     if (atomic_load(&t->state) == CUDA_RUNNING && t->has_activity) cuda_taken_flush_all(t);
@@ -149,7 +149,7 @@ static uint64_t read_clock(void)
     return (uint64_t)hd_session_now();
 }
 
-/* One subscriber for all: with a library that refuses us the next is tried, unless it is a matter of the process. */
+/* One subscriber for all: if a library refuses us the next one is tried, unless the reason is the process. */
 static bool accepts(const cuda_cupti *cupti, void *user, char *why, size_t why_bytes)
 {
     cuda_tracer *t = user;
@@ -176,7 +176,7 @@ static void start_activity(cuda_tracer *t)
     t->has_system_ids = asks_system_ids(cupti);
     t->has_own_clock =
         cupti->ActivityRegisterTimestampCallback && cupti->ActivityRegisterTimestampCallback(read_clock) == CUPTI_OK;
-    /* Queries of what is not done yet are no waits. */
+    /* Queries of unfinished operations are not waits. */
     if (cupti->ActivityEnableAllSyncRecords) cupti->ActivityEnableAllSyncRecords(0);
     cupti_status status = cupti->ActivityRegisterCallbacks(buffer_wanted, buffer_done);
     t->has_activity = status == CUPTI_OK; /* the tracer's thread looks at it */
@@ -204,7 +204,7 @@ static void start_cuda(cuda_tracer *t)
     t->cupti = &the_cupti;
     if (why[0]) cuda_tell(t, "cuda.other-cupti", HD_SESSION_NOTE, "%s", why);
     if (!t->has_callbacks) {
-        /* To record would take the other's buffers away. */
+        /* Recording would take the other subscriber's buffers away. */
         cuda_tell(t, "cuda.other-subscriber", HD_SESSION_LOSS,
                   "The program is being profiled by another tool already (CUPTI takes one, before CUDA 13.3): no CUDA "
                   "work is recorded. End the other (nsys, ncu, PyTorch's profiler), or leave out heddle.");
@@ -220,8 +220,7 @@ static void start_cuda(cuda_tracer *t)
     }
     pthread_mutex_unlock(&t->lock);
     if (!t->has_activity) cuda_describe(t);
-    /* Handlers run in the reverse order: those that CUPTI registered when it was loaded, which take it down, come after
-     * this one. */
+    /* Handlers run in reverse order: CUPTI's, registered when it was loaded, which shut it down, run after this one. */
     if (t->has_activity) atexit(end);
 }
 

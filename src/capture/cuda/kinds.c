@@ -1,7 +1,7 @@
-/* kinds.c - what CUPTI records, switched on and off with the capture window
+/* kinds.c - switches CUPTI's activity kinds on and off with the capture window
  *
- * Calls of CUDA are switched one by one where CUPTI can do that, since programs make many that nobody asks for; else
- * all of them are on, and activity_rows.c leaves out the others.
+ * API calls are switched one by one if CUPTI can do that, since programs make many irrelevant ones; else all of them
+ * are on, and activity_rows.c drops the others.
  */
 #include "capture/cuda/calls.h"
 #include "capture/cuda/cupti/load.h"
@@ -14,7 +14,7 @@ typedef struct kind {
     const char *since_name;
 } kind;
 
-/* Always: what other records refer to. */
+/* Always on: other records refer to them. */
 static const kind facts[] = {
     {CUPTI_KIND_DEVICE, "devices"},
     {CUPTI_KIND_CONTEXT, "contexts"},
@@ -48,7 +48,7 @@ static bool set_kind(cuda_tracer *t, const kind *k, bool is_on)
     return status == CUPTI_OK;
 }
 
-/* false: CUPTI cannot switch this domain's calls one by one. A version that is older than a call refuses that one. */
+/* false: CUPTI cannot switch this domain's calls one by one. A version that is older than a call rejects that one. */
 static bool set_each_call(cuda_tracer *t, uint32_t domain, bool is_on)
 {
     bool is_runtime = domain == CUPTI_DOMAIN_RUNTIME, has_any = false;
@@ -61,7 +61,7 @@ static bool set_each_call(cuda_tracer *t, uint32_t domain, bool is_on)
 }
 
 /* Calls that are switched on one by one once the program uses CUDA give no records before CUPTI 13.5 (13.0.1 on an H100
- * gave none in any window, 13.5.0 gave all), and nothing says so: then all calls are on. */
+ * gave none in any window, 13.5.0 gave all), without an error: then all calls are switched on. */
 enum { CUPTI_SINGLE_CALLS_LATE = 130500 };
 
 static bool set_calls(cuda_tracer *t, bool is_on)
@@ -95,7 +95,9 @@ static void apply(cuda_tracer *t, bool is_on)
 void cuda_kinds_start(cuda_tracer *t)
 {
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) set_kind(t, &facts[i], true);
-    if (t->options.memory) set_kind(t, &memory, true); /* also outside of the window: what is live when it opens */
+    if (t->options.memory)
+        set_kind(t, &memory, true); /* also outside of the window: memory that is live when it opens
+                                                          */
     if (atomic_load(&t->is_open)) apply(t, true);
     t->is_started = true;
 }

@@ -1,7 +1,6 @@
 /* options.c - $HEDDLE_CAPTURE_OPTIONS: "key=value,key=value"
  *
- * What a text says is never believed beyond this file: keys that are not known and values that make no sense are
- * counted, the rest holds.
+ * The text is validated here: unknown keys and invalid values are counted, the rest is used.
  */
 #include <stdio.h>
 #include <string.h>

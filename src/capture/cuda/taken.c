@@ -1,16 +1,17 @@
-/* taken.c - whether the records of launches still come to us
+/* taken.c - detects that another profiler takes the records of launches
  *
  * CUPTI has one pair of functions for buffers in a process. A profiler that starts later and registers its own, as
- * Kineto does, gets all records from then on, and nobody tells us. But callbacks stay ours: launches are seen whose
- * records never come. That alone says little, since CUPTI keeps a buffer back as long as something in it still runs.
- * So there are two ways to be sure:
+ * Kineto does, gets all records from then on, without notice to us. But callbacks stay ours: launches are seen whose
+ * records never arrive. That alone is not conclusive, since CUPTI holds a buffer back as long as an activity in it
+ * still runs. So there are two conclusive checks:
  *
- * at the end      a forced flush gives back what CUPTI has, complete or not. Launches returned before it, and neither
- *                 it nor a second one, behind which the last record was surely written, brought any buffer.
- * while it runs   each launch leaves at least the record of its call. More of them than fit into the buffers that CUPTI
- *                 has of us, and it asked for none: they went elsewhere.
+ * at the end      a forced flush returns all of CUPTI's buffers, complete or not. Launches returned before it, and
+ * neither
+ *                 it nor a second flush, by which the last record was surely written, returned any buffer.
+ * while it runs   each launch leaves at least the record of its call. If there are more of them than fit into the
+ *                 buffers that CUPTI has of ours, and it requested none: they went elsewhere.
  *
- * A buffer that is asked for counts as a sign of life, also if there is none to give: what is dropped then is counted.
+ * A request for a buffer counts as a sign of life, even if there is none: the records dropped then are counted.
  */
 #include "capture/cuda/cupti/activity.h"
 
@@ -68,7 +69,7 @@ uint64_t cuda_taken_count(cuda_tracer *t)
     const activity_counts *counts = &t->activity->counts;
     uint64_t seen = atomic_load(&t->launches.seen), sure = unanswered(t, seen);
     if (!atomic_load(&t->launches.is_taken)) return 0;
-    /* Those whose records stood in a buffer that was not ours any more when it came back. */
+    /* Launches whose records were in a buffer that was no longer ours when it came back. */
     uint64_t missing = seen > counts->launches && !counts->dropped ? seen - counts->launches : 0;
     return missing > sure ? missing : sure;
 }

@@ -1,10 +1,10 @@
-/* alone.c - a program whose last thread has ended, but for ours, ends: if its session has exit_when_alone
+/* alone.c - ends a program whose only remaining threads are ours, if its session has exit_when_alone
  *
- * A process lives as long as one of its threads. Where main called pthread_exit() and the other threads return, the C
- * library ends the process with the last of them, by exit(0); our threads would keep it alive for good, and deaf, since
- * they block all signals. So they are counted, and the session's thread looks now and then whether the first thread is
- * gone, which costs a readlink (a thread that has ended has no executable; no descriptor is taken); only then all
- * are counted. What ends the process is a new thread, so that handlers of exit can wait for ours.
+ * A process lives as long as one of its threads. If main called pthread_exit() and the other threads return, the C
+ * library ends the process with the last of them, by exit(0); our threads would keep it alive for ever, and
+ * unresponsive, since they block all signals. So they are counted, and the session's thread checks now and then whether
+ * the first thread is gone, which costs a readlink (a thread that has ended has no executable; no descriptor is used);
+ * only then all threads are counted. A new thread ends the process, so that exit handlers can wait for our threads.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,8 +29,8 @@ void session_own_threads_in_child(void)
     atomic_store(&own, 0);
 }
 
-/* Of /proc/self/stat: "PID (NAME) STATE …", where NAME may hold anything, and the 18th word from STATE on is the number
- * of threads, the first one included as long as others live. */
+/* From /proc/self/stat: "PID (NAME) STATE …", where NAME may be any text, and the 18th word from STATE on is the number
+ * of threads, including the first one as long as others live. */
 static bool only_ours_are_left(void)
 {
     char text[1024];
@@ -60,7 +60,7 @@ void session_look_around(void)
     sigset_t none, all;
     sigemptyset(&none);
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &none, NULL); /* the new thread's: what came meanwhile gets through, too */
+    pthread_sigmask(SIG_SETMASK, &none, NULL); /* the new thread's: pending signals are delivered, too */
     if (pthread_create(&thread, NULL, end_program, NULL) == 0)
         pthread_detach(thread);
     else

@@ -1,7 +1,7 @@
-/* file.c - the open file, and chunks into it
+/* file.c - the open file, and writing chunks to it
  *
- * A chunk is one write. A chunk that cannot be written whole is taken back, so that the file stays a row of whole
- * chunks, and the next chunk is tried again, for a full disk may have room later.
+ * A chunk is one write. A chunk that cannot be written whole is removed again, so that the file consists of whole
+ * chunks, and the next chunk is tried anyway, since a full disk may have room later.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,20 +26,20 @@ static bool is_ours(const session_file *file)
     return file->fd >= 0 && fstat(file->fd, &info) == 0 && info.st_dev == file->device && info.st_ino == file->inode;
 }
 
-/* Low numbers are the program's: a daemon that closes 0 to 2 and opens others counts on getting these. */
+/* Low numbers are the program's: a daemon that closes 0 to 2 and opens others relies on getting these. */
 static int out_of_the_way(int fd)
 {
     enum { FIRST = 512 };
     int why = errno, high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, FIRST);
     if (high >= 0) close(fd);
     errno = why;
-    return high >= 0 ? high : fd; /* it may not have that many */
+    return high >= 0 ? high : fd; /* the limit may be lower */
 }
 
 static bool ensure_open(session_file *file)
 {
     if (is_ours(file)) return true;
-    /* What has our old number is not ours to close. */
+    /* The descriptor with our old number is not ours to close. */
     file->fd = out_of_the_way(open(file->path, O_WRONLY | O_APPEND | O_CLOEXEC));
     if (is_ours(file)) return true;
     if (file->fd >= 0) close(file->fd);
@@ -48,7 +48,7 @@ static bool ensure_open(session_file *file)
     return false;
 }
 
-/* Append all or nothing. false: errno says why. */
+/* Appends all or nothing. false: see errno. */
 static bool append(session_file *file, const uint8_t *data, size_t size)
 {
     size_t done = 0;
@@ -187,11 +187,12 @@ static bool begin_file_quietly(hd_session *session)
     return fine;
 }
 
-/* A new file has its name only when its header is in it: whoever is killed before leaves no capture that cannot be
- * read. What is there and is no file, a device or a pipe, is written as it is. */
+/* A new file gets its name only after its header is written: a process killed before leaves no unreadable capture. An
+ * existing device or pipe is written directly. */
 static bool open_new(hd_session *session, const char *path, bool is_special)
 {
-    /* In a folder that others may write, a link may have the name: it goes, and what it leads to stays as it is. */
+    /* In a folder that others may write to, the name may be a link: the link is removed, and its target is not
+     * touched. */
     int kind = is_special ? O_APPEND : O_CREAT | O_EXCL | O_NOFOLLOW | O_APPEND;
     session_file *file = &session->file;
     struct stat info;
@@ -228,7 +229,7 @@ hd_status session_file_open(hd_session *session, hd_error *err)
 void session_file_discard(hd_session *session)
 {
     struct stat info;
-    /* What was opened may be a device or a pipe. */
+    /* The opened file may be a device or a pipe. */
     if (is_ours(&session->file) && fstat(session->file.fd, &info) == 0 && S_ISREG(info.st_mode))
         unlink(session->file.path);
     session_file_close(session);

@@ -1,9 +1,9 @@
-/* fork.c - the sessions of this process: slots, fork, ends of threads
+/* fork.c - the sessions of this process: slots, fork, thread exit
  *
- * This is the only state of the library that is not in a session: fork and the end of a thread come without one.
+ * This is the only state of the library outside of sessions: the handlers of fork and of thread exit get no session.
  *
- * A fork takes all locks before, so that the child gets consistent sessions. The child has one thread and none of ours.
- * It closes the file, which is the parent's, and marks the session; nothing else happens in it before its first event,
+ * Before a fork all locks are taken, so that the child gets consistent sessions. The child has one thread and none of
+ * ours. It closes the file, which is the parent's, and marks the session; nothing else happens before its first event,
  * since most children only execute another program. With HD_SESSION_FORK_FILE that event opens a file and starts a
  * thread.
  */
@@ -21,7 +21,7 @@ static struct {
     pthread_mutex_t lock;
     hd_session *sessions[HD_SESSION_LIMIT];
     uint64_t generations; /* given out */
-    pthread_key_t key;    /* its destructor tells that a thread ends */
+    pthread_key_t key;    /* its destructor is called when a thread ends */
     bool has_key;
 } all = {.once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -53,8 +53,8 @@ static void in_parent(void)
     stack_modules_fork(0);
 }
 
-/* What belongs to the parent: its lanes, whose threads are not here, what it counted, what its file knows. Notes and
- * metadata would count twice: the child's file has what the child says. */
+/* Resets the parent's state: its lanes, whose threads do not exist here, its counts, the state of its file. Notes and
+ * metadata would count twice: the child's file has only the child's. */
 static void forget_parent(hd_session *session)
 {
     for (session_lane *lane = atomic_load(&session->lanes); lane; lane = lane->next)
@@ -94,7 +94,7 @@ static void in_child(void)
     release();
 }
 
-/* NAME.PID.EXTENSION beside the parent's file. */
+/* NAME.PID.EXTENSION next to the parent's file. */
 static char *path_of_child(const char *path)
 {
     const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
@@ -104,7 +104,7 @@ static char *path_of_child(const char *path)
     return out;
 }
 
-/* Never given out twice, so that what a thread knows of an old session is seen to be old. */
+/* Never reused, so that a thread can detect that its data is of an old session. */
 static uint64_t new_generation(void)
 {
     return __atomic_add_fetch(&all.generations, 1, __ATOMIC_RELAXED);
@@ -139,12 +139,12 @@ static void thread_ends(void *unused)
 {
     session_thread *here = &session_this_thread;
     (void)unused;
-    here->busy = 1; /* and so it stays: destructors that come later emit nothing */
+    here->busy = 1; /* and stays set: destructors that run later emit nothing */
     pthread_mutex_lock(&all.lock);
     for (int i = 0; i < HD_SESSION_LIMIT; i++) {
         hd_session *session = all.sessions[i];
         /* A session that is gone took its lanes along. */
-        int active = LANE_ACTIVE; /* one that is stopped just now may have retired it already */
+        int active = LANE_ACTIVE; /* a lane being stopped right now may be retired already */
         if (session && here->at[i].generation && atomic_load(&session->generation) == here->at[i].generation)
             atomic_compare_exchange_strong(&here->at[i].lane->state, &active, LANE_ENDED);
     }

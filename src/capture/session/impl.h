@@ -7,11 +7,11 @@
  * emit.c     the events
  * tracer.c   tracks, arguments, stacks … of events: the part of heddle/session.h for tracers
  * file.c     the open file and its chunks
- * alone.c    a program that has no thread left but ours
- * fork.c     which sessions there are, fork, ends of threads
+ * alone.c    ends a program without threads except ours
+ * fork.c     the list of sessions, fork, thread exit
  *
- * This runs inside of programs that are not ours. It prints nothing, ends the program only if asked (exit_when_alone),
- * and installs nothing but handlers of fork and of the ends of threads, both at the first session.
+ * This runs inside of users' programs. It prints nothing, ends the program only if configured (exit_when_alone), and
+ * installs only handlers of fork and of thread exit, both at the first session.
  *
  * Begin with session.c.
  */
@@ -38,7 +38,7 @@ enum {
     SESSION_EVENTS_CODED_BYTES = CAPTURE_CHUNK_BYTES + 5 * HD_VARINT_BYTES + SESSION_BATCH * SESSION_EVENT_CODED_BYTES,
 };
 
-/* What stands in the rings. */
+/* An event in a ring. */
 typedef struct session_event {
     int64_t time_ns;
     uint64_t value; /* duration, bits of a double, id of a flow, address */
@@ -61,14 +61,14 @@ typedef struct session_lane {
     uint32_t number;           /* of the thread in the file, from 1 */
     pid_t tid;
     char name[SESSION_THREAD_NAME_BYTES]; /* under the lock */
-    atomic_bool unannounced;              /* the file does not know number, tid and name yet */
+    atomic_bool unannounced;              /* the file does not have number, tid and name yet */
     /* Of the session's thread; under the lock for statistics. */
     uint64_t written, lost;
 } session_lane;
 
 /* Entries that have been given ids, from 1. Under the session's lock. */
 typedef struct session_list {
-    hd_bytes text;     /* one behind the other */
+    hd_bytes text;     /* concatenated */
     uint64_t *offsets; /* of id - 1; one more */
     size_t capacity;
     hd_slots slots; /* of ids - 1 */
@@ -76,10 +76,10 @@ typedef struct session_list {
     uint32_t written; /* how many the file has; of the session's thread */
 } session_list;
 
-/* Each list refers to those before it only. */
+/* Each list refers only to earlier ones. */
 enum { SESSION_NAMES, SESSION_ARGS, SESSION_TRACKS, SESSION_MODULES, SESSION_SYMBOLS, SESSION_FRAMES, SESSION_LISTS };
 
-/* A note or a piece of metadata: what it is now, and whether the file has that. Under the session's lock. */
+/* A note or metadata: the current value, and whether the file has it. Under the session's lock. */
 typedef struct session_fact {
     unsigned type; /* CAPTURE_NOTES, CAPTURE_METADATA */
     char *key;
@@ -87,7 +87,7 @@ typedef struct session_fact {
     bool is_written;
 } session_fact;
 
-/* What was too large, and how often: rows of the ledger. */
+/* Counts of entries that were too large: rows of the ledger. */
 enum { SESSION_LIMIT_ARGS, SESSION_LIMIT_METADATA, SESSION_LIMITS };
 
 /* The open file. Of the session's thread. */
@@ -123,7 +123,7 @@ struct hd_session {
     /* The session's thread. */
     pthread_t thread;
     session_file file;
-    atomic_uint wake, passes, asked; /* futexes; flush waits for `passes` to reach what it asked for */
+    atomic_uint wake, passes, asked; /* futexes; flush waits for `passes` to reach the requested number */
     atomic_bool asleep, ending;
     atomic_bool may_revive; /* in a child of fork that gets a file of its own, until it has it */
     hd_status status;       /* first failure; under the lock, as the message */
@@ -132,7 +132,7 @@ struct hd_session {
     session_event batch[SESSION_BATCH];
 };
 
-/* What a thread knows. */
+/* The state of a thread. */
 typedef struct session_thread {
     uint8_t busy; /* inside of a session's code */
     struct {
@@ -144,7 +144,7 @@ typedef struct session_thread {
 extern _Thread_local session_thread session_this_thread
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* session.c: the lane of this thread where it is not known yet; NULL: the session does not run here. busy is set. */
+/* session.c: the lane of this thread if it is not cached yet; NULL: the session does not run here. busy is set. */
 session_lane *session_attach(hd_session *session);
 
 /* lists.c. All but enter under the lock. */
@@ -153,7 +153,7 @@ void session_list_deinit(session_list *list);
 uint32_t session_list_add(session_list *list, const void *data, size_t size); /* 0: no memory, or too many */
 size_t session_text_size(const char *text);
 uint32_t session_name_id(hd_session *session, const char *name); /* 0 for NULL */
-/* Take the lock. A signal handler that emits meanwhile on this thread sees `busy`, and does not wait for it. */
+/* Takes the lock. A signal handler that emits on this thread meanwhile sees `busy`, and does not wait for it. */
 void session_lock(hd_session *session);
 void session_leave(hd_session *session);
 /* The same, unless this thread is inside of a session's code already, or there is no session: false. */
@@ -179,12 +179,12 @@ void session_own_threads_in_child(void);
 void session_look_around(void); /* by the session's thread, now and then: ends a program that has no thread left */
 
 /* writer.c */
-void *session_write_all(void *session); /* what the session's thread does until `ending` */
+void *session_write_all(void *session); /* the loop of the session's thread until `ending` */
 
 /* fork.c */
 hd_status session_register(hd_session *session, hd_error *err); /* finds a slot and a generation */
 void session_unregister(hd_session *session);
-void session_expect_end(void);                 /* this thread has a lane: tell when it ends */
+void session_expect_end(void);                 /* this thread has a lane: report when it ends */
 hd_status session_revive(hd_session *session); /* in a child, under the lock */
 hd_status session_start_thread(hd_session *session);
 

@@ -1,4 +1,4 @@
-/* lists.c - what events refer to by id, names first of all: a hash table over the entries' bytes */
+/* lists.c - lists that events refer to by id, mainly names: a hash table over the entries' bytes */
 #include <stdlib.h>
 
 #include "base/capture_wire.h"

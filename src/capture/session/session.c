@@ -22,7 +22,7 @@ static size_t ring_bytes(const hd_session *session)
     return (size_t)session->options.ring_events * SESSION_EVENT_BYTES;
 }
 
-/* The memory of a ring comes from the system, not from the program's allocator, and is there when it is touched. */
+/* The memory of a ring comes from the system, not from the program's allocator; pages are allocated when touched. */
 static session_lane *new_lane(hd_session *session)
 {
     session_lane *lane = aligned_alloc(HD_RING_LINE, sizeof *lane);
@@ -48,7 +48,7 @@ static session_lane *free_lane(hd_session *session)
 static void wake_writer(void *user)
 {
     hd_session *session = user;
-    /* Between the store of the ring's tail and this look; the other side sets `asleep` before it looks at the rings. */
+    /* Between the store of the ring's tail and this load; the other side sets `asleep` before it reads the rings. */
     atomic_thread_fence(memory_order_seq_cst);
     if (!atomic_load_explicit(&session->asleep, memory_order_relaxed)) return;
     if (!atomic_exchange_explicit(&session->asleep, false, memory_order_relaxed)) return;
@@ -265,7 +265,7 @@ const char *hd_session_path(const hd_session *session)
 
 /* ---- statistics ---- */
 
-/* What the session's thread has seen of a lane: events that come while it stops are not in it. */
+/* A lane's counts as seen by the session's thread: events emitted while it stops are not included. */
 static void add_lane_stats(hd_session_stats *out, const session_lane *lane, bool is_stopped)
 {
     hd_ring_counts counts = {

@@ -1,4 +1,4 @@
-/* tracer.c - what tracers say of events: tracks, arguments, stacks, modules, notes, metadata */
+/* tracer.c - functions for tracers: tracks, arguments, stacks, modules, notes, metadata */
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,7 +81,7 @@ uint32_t hd_session_args(hd_session *session, const hd_session_arg *args, uint32
     return id;
 }
 
-/* A node: that of its caller, then the frame, whose lowest bit says that it is a name. */
+/* A node: that of its caller, then the frame, whose lowest bit marks a name. */
 uint32_t hd_session_stack(hd_session *session, const uint64_t *frames, uint32_t count)
 {
     uint8_t entry[2 * HD_VARINT_BYTES];

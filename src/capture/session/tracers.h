@@ -1,4 +1,5 @@
-/* tracers.h - what tracers inside of the program (src/capture/cuda) may ask of sessions besides heddle/session.h */
+/* tracers.h - functions of sessions for tracers inside the program (src/capture/cuda), in addition to
+ * heddle/session.h */
 #ifndef HD_CAPTURE_SESSION_TRACERS_H
 #define HD_CAPTURE_SESSION_TRACERS_H
 

@@ -43,8 +43,8 @@ enum { LOOK_AROUND_NS = 500000000 };
 static const unsigned list_types[SESSION_LISTS] = {CAPTURE_NAMES,   CAPTURE_ARGS,    CAPTURE_TRACKS,
                                                    CAPTURE_MODULES, CAPTURE_SYMBOLS, CAPTURE_FRAMES};
 
-/* The entries of a list up to `limit` that the file does not have. They are copied under the lock, and written outside
- * of it. */
+/* The entries of a list up to `limit` that the file does not have. They are copied under the lock, and written without
+ * it. */
 static bool write_list(hd_session *session, int number, uint32_t limit)
 {
     session_list *list = &session->lists[number];
@@ -69,8 +69,8 @@ static bool write_list(hd_session *session, int number, uint32_t limit)
     return true;
 }
 
-/* What the file does not have of all lists. Entries that come meanwhile wait for the next time, so that none is
- * written before those that it refers to. */
+/* Writes missing entries of all lists. Entries added meanwhile are left for the next time, so that none is written
+ * before those it refers to. */
 static bool write_lists(hd_session *session)
 {
     uint32_t limits[SESSION_LISTS];
@@ -181,7 +181,7 @@ static uint8_t *put_event(uint8_t *p, const session_event *event, const session_
     return put_more(p, event);
 }
 
-/* What a lane lost so far, as it stands at the head of each chunk of its events. */
+/* Current losses of a lane, at the head of each chunk of its events. */
 static void put_losses(hd_bytes *out, const session_lane *lane)
 {
     uint64_t head = atomic_load_explicit(&lane->ring.head, memory_order_acquire);
@@ -239,7 +239,8 @@ static void put_totals(hd_bytes *out, const hd_session_stats *stats)
     for (size_t i = 0; i < sizeof totals / sizeof *totals; i++) hd_bytes_put_varint(out, totals[i]);
 }
 
-/* A thread ended and its ring is empty: say what it lost in all, and let the lane be used again. A chunk of 0 events.
+/* A thread ended and its ring is empty: writes its total losses, and makes the lane available again. A chunk of 0
+ * events.
  */
 static void retire(hd_session *session, session_lane *lane)
 {
@@ -278,7 +279,7 @@ static void finish(hd_session *session)
 
 /* ---- the thread ---- */
 
-/* Everything that stood in the rings when the pass began, a chunk of each thread at a time. */
+/* Writes everything that was in the rings when the pass began, one chunk per thread at a time. */
 static void pass(hd_session *session)
 {
     for (session_lane *lane = atomic_load_explicit(&session->lanes, memory_order_acquire); lane; lane = lane->next) {
@@ -309,7 +310,7 @@ void *session_write_all(void *user)
     hd_session *session = user;
     int64_t looked_ns = hd_session_now();
     session_own_thread(1);
-    session_this_thread.busy = 1; /* what this thread itself does is no event */
+    session_this_thread.busy = 1; /* this thread itself emits no events */
     pthread_setname_np(pthread_self(), "heddle-session");
     for (;;) {
         bool ending = atomic_load_explicit(&session->ending, memory_order_acquire);

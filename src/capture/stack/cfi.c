@@ -1,10 +1,10 @@
-/* cfi.c - what .eh_frame says of one address, as a row
+/* cfi.c - the .eh_frame rules of an address, as a row
  *
- * Takes    the rules of three registers (base/unwind/cfi.c): the stack's and the frame's pointer, and the return
- * address. Expressions are worked out with the registers as unknowns, which gives the forms that rows have for what
- *          compilers and libc write: realigned stacks, PLTs, signal frames.
- * Limits   states remembered (8), the stack of an expression (8): beyond, the row is HARD
- * Errors   false: no such function, or bytes that make no sense
+ * Takes    the rules of three registers (base/unwind/cfi.c): stack pointer, frame pointer, and return address.
+ *          Expressions are evaluated symbolically over the registers, which covers the forms that compilers and libc
+ *          write: realigned stacks, PLTs, signal frames.
+ * Limits   remembered states (8), the stack of an expression (8): beyond, the row is HARD
+ * Errors   false: no such function, or invalid bytes
  */
 #include "base/unwind/cfi.h"
 #include "capture/stack/impl.h"
@@ -19,7 +19,7 @@ enum { RULE_CFA, RULE_FP, RULE_RA, RULES }; /* of a row */
 
 /* ---- expressions ---- */
 
-/* A register or nothing, and the offset; or what is in memory there, and `after`. */
+/* A register or nothing, plus an offset; or the memory there, plus `after`. */
 typedef struct value {
     enum { VALUE_NUMBER, VALUE_SP, VALUE_FP } base;
     bool loaded;
@@ -55,7 +55,7 @@ static bool fold(value *a, const value *b, uint8_t code)
     }
 }
 
-/* One operation that pushes a value; false: it is none. */
+/* One operation that pushes a value; false: another operation. */
 static bool pushes(value *out, uint8_t code, hd_byte_reader *r, uint64_t pc)
 {
     uint64_t number;

@@ -3,13 +3,13 @@
  *     pc ──> cfi.c ──> row ──> rows.c (kept) ──> walk.c ──> addresses ──> take.c ──> id
  *                                                          python.c ──> names ──────────┘
  *
- * cfi.c      what .eh_frame says of one address, as a row
- * rows.c     rows by address: a table without locks; where tables are, and code that has none
- * memory.c   which memory may be read
- * walk.c     from frame to frame
+ * cfi.c      the .eh_frame rules of an address, as a row
+ * rows.c     rows by address: a lock-free table; finds unwind tables, and handles code without them
+ * memory.c   memory that may be read
+ * walk.c     walks from frame to frame
  * python.c   the interpreter's frames, between the native ones
- * take.c     what each thread keeps: ids of stacks it has seen, counts
- * modules.c  what is mapped, for the session
+ * take.c     per-thread state: ids of stacks seen before, counts
+ * modules.c  mapped modules, for the session
  *
  * Begin with take.c.
  */
@@ -25,7 +25,7 @@
 #include "heddle/stack.h"
 
 #define STACK_HIDDEN __attribute__((visibility("hidden")))
-/* What reads stacks reads what sanitizers guard. */
+/* Functions that read stacks read memory that sanitizers guard. */
 #define STACK_RAW __attribute__((no_sanitize("address"), no_sanitize("thread"), no_sanitize("undefined")))
 
 #if defined(__x86_64__) || defined(__aarch64__)
@@ -37,7 +37,7 @@
 /* ---- rows ---- */
 
 typedef enum stack_row_kind {
-    STACK_ROW_STEP = 1, /* the caller is found by the rules of the row */
+    STACK_ROW_STEP = 1, /* the caller follows from the rules of the row */
     STACK_ROW_END,      /* the outermost function */
     STACK_ROW_SIGNAL,   /* the kernel called a signal handler here: registers are in its frame */
     STACK_ROW_GUESS,    /* no table knows this code: by the frame pointer */
@@ -45,7 +45,7 @@ typedef enum stack_row_kind {
     STACK_ROW_NO_CODE   /* nothing is there */
 } stack_row_kind;
 
-/* The canonical frame address (CFA): what the stack pointer was before the call. */
+/* The canonical frame address (CFA): the stack pointer before the call. */
 typedef enum stack_cfa { STACK_CFA_SP, STACK_CFA_FP, STACK_CFA_AT_FP, STACK_CFA_AT_SP } stack_cfa;
 
 /* Where the caller's frame pointer is. */
@@ -55,9 +55,9 @@ typedef struct stack_row {
     stack_row_kind kind;
     stack_cfa cfa;
     stack_fp fp;
-    bool ra_in_register;          /* aarch64: the link register still has it */
+    bool ra_in_register;          /* aarch64: the return address is still in the link register */
     int32_t cfa_offset;           /* from SP or FP; AT: of the place it is loaded from */
-    int32_t cfa_after;            /* added to what was loaded */
+    int32_t cfa_after;            /* added to the loaded value */
     int32_t fp_offset, ra_offset; /* of their places; from the CFA, or from FP */
 } stack_row;
 
@@ -67,12 +67,12 @@ typedef struct stack_tables {
     const uint8_t *header; /* .eh_frame_hdr */
 } stack_tables;
 
-/* What the tables say of `pc`: false if nothing. */
+/* The rules of the tables for `pc`: false if there are none. */
 STACK_HIDDEN bool stack_cfi_row(stack_row *out, const stack_tables *tables, uint64_t pc);
 /* The same from the description of one function. */
 STACK_HIDDEN bool stack_cfi_row_of(stack_row *out, uint64_t fde, const stack_tables *tables, uint64_t pc);
 
-/* Rows that are known: words, each what tells its address from others of its set, then the row in STACK_ROW_BITS. See
+/* Cached rows: words, each with a tag that identifies its address within its set, then the row in STACK_ROW_BITS. See
  * rows.c. */
 enum {
     STACK_SET_BITS = 14,
@@ -91,7 +91,7 @@ static inline uint64_t stack_hash(uint64_t pc)
     return pc * UINT64_C(0x9e3779b97f4b) << (64 - 48) >> (64 - 48);
 }
 
-/* The row of `pc` in bits, 0: not known. */
+/* The row of `pc` in bits, 0: not cached. */
 static inline uint64_t stack_row_bits(uint64_t pc)
 {
     uint64_t hash = stack_hash(pc), tag = hash & ((UINT64_C(1) << STACK_TAG_BITS) - 1);
@@ -136,13 +136,13 @@ static inline stack_row stack_row_of_bits(uint64_t row)
     return out;
 }
 
-/* Work the row of an unknown address out, and keep it if it has bits. */
+/* Computes the row of an uncached address, and caches it if it fits in bits. */
 STACK_HIDDEN stack_row stack_row_learn(uint64_t pc);
 STACK_HIDDEN void stack_rows_forget(void);
 
 /* ---- memory ---- */
 
-/* The memory that a walk may read: [low, high). Where the stack is not the thread's own, pages are asked for. */
+/* The memory that a walk may read: [low, high). If the stack is not the thread's own, pages are probed. */
 typedef struct stack_memory {
     uintptr_t low, high;
     bool foreign;
@@ -177,7 +177,7 @@ STACK_HIDDEN stack_result stack_walk(uint64_t *out, uint64_t *bounds, uint32_t c
 enum {
     STACK_SLOTS = 1024,           /* stacks that a thread knows */
     STACK_SLOT_WORDS = 24 * 1024, /* frames of all of them */
-    STACK_NAMES = 1024,           /* places in Python code that it knows */
+    STACK_NAMES = 1024,           /* cached places in Python code */
 };
 
 typedef struct stack_slot {
@@ -186,13 +186,13 @@ typedef struct stack_slot {
     uint32_t at;        /* in words */
 } stack_slot;
 
-/* A place in Python code. `check` is of what the code's name was, as its memory may be another's by now. */
+/* A place in Python code. `check` identifies the code's name, since its memory may be reused. */
 typedef struct stack_name {
     uint64_t code, place, check;
     uint32_t id;
 } stack_name;
 
-/* Where a row of Python functions, innermost first, ends: their native frame holds `mark`. */
+/* The end of a run of Python functions, innermost first: their native frame contains `mark`. */
 typedef struct stack_run {
     uint64_t mark;
     uint32_t end; /* in stack_thread.python */
@@ -210,10 +210,10 @@ typedef enum stack_count {
 } stack_count;
 
 typedef struct stack_thread {
-    struct stack_thread *next; /* they are added, never removed */
+    struct stack_thread *next; /* threads are added, never removed */
     atomic_int used;           /* by a thread */
     bool busy;
-    uint32_t serial; /* of the session whose ids these are */
+    uint32_t serial; /* of the session of these ids */
     atomic_uint_least64_t counts[STACK_COUNTS];
     uint32_t words_used;
     uint64_t frames[HD_SESSION_STACK_MAX], bounds[HD_SESSION_STACK_MAX], merged[HD_SESSION_STACK_MAX];
@@ -224,14 +224,14 @@ typedef struct stack_thread {
     uint64_t words[STACK_SLOT_WORDS];
 } stack_thread;
 
-/* python.c: put the interpreter's frames between the `count` ones of t->frames, into t->merged; returns how many
- * there are then, 0: there are no Python frames. `truncated` is set if there was no room for all. */
+/* python.c: inserts the interpreter's frames between the `count` frames of t->frames, into t->merged; returns their
+ * number, 0: no Python frames. `truncated` is set if there was no room for all. */
 STACK_HIDDEN uint32_t stack_python_merge(stack_thread *t, hd_session *session, uint32_t count, bool *truncated);
 /* Look for an interpreter. When modules are new. */
 STACK_HIDDEN void stack_python_find(void);
 STACK_HIDDEN bool stack_python_unsupported(void);
 
-/* take.c: in a child of fork; other threads are not here. */
+/* take.c: in a child of fork; other threads do not exist here. */
 STACK_HIDDEN void stack_forked(void);
 
 /* modules.c: dl_iterate_phdr, which none of our threads is in while somebody forks. */

@@ -1,13 +1,13 @@
-/* memory.c - which memory a walk may read
+/* memory.c - determines the memory that a walk may read
  *
- * A walk that follows a wrong pointer must not fault. It reads the stack that it runs on, and that only as far as it is
- * mapped. Of a thread's own stack the upper end is known: libc puts the thread's descriptor (pthread_self) right above
- * the stacks that it makes or is given, and ld.so keeps where the first thread's began (__libc_stack_end). That all
- * pages up to there are mapped is asked once a page, and holds as long as the thread. Other stacks, of coroutines and
- * of signal handlers, may be unmapped at any time: their pages are asked for in each walk.
+ * A walk that follows a wrong pointer must not fault. It reads only mapped parts of the stack that it runs on. The
+ * upper end of a thread's own stack is known: libc puts the thread's descriptor (pthread_self) right above the stacks
+ * that it makes or is given, and ld.so stores the start of the first thread's (__libc_stack_end). That all pages up to
+ * there are mapped is probed once per page, and stays valid as long as the thread lives. Other stacks, of coroutines
+ * and of signal handlers, may be unmapped at any time: their pages are probed in each walk.
  *
- * Asking is rt_sigprocmask with a `how` that does not exist: the kernel reads the set first, and says EFAULT if it
- * cannot, else EINVAL. A tenth of a microsecond, no file, no lock, no signal.
+ * The probe is rt_sigprocmask with an invalid `how`: the kernel reads the set first, and fails with EFAULT if it
+ * cannot, else with EINVAL. A tenth of a microsecond, no file, no lock, no signal.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -19,7 +19,7 @@
 enum {
     PAGE = 4096,    /* or a part of one */
     RED_ZONE = 128, /* below the stack pointer, which signals leave alone */
-    OWN_MAX = 4096, /* pages that are asked for at once: deeper stacks are asked for in each walk */
+    OWN_MAX = 4096, /* pages probed at once: deeper stacks are probed in each walk */
 };
 
 /* Of ld.so; musl has none. */
@@ -27,7 +27,7 @@ extern void *__libc_stack_end __attribute__((weak));
 
 static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
     uintptr_t low, high; /* mapped; high is the upper end of the thread's own stack, 0: not looked for yet */
-    uintptr_t gap;       /* below it are other stacks */
+    uintptr_t gap;       /* other stacks are below it */
 } here;
 
 bool stack_readable(uintptr_t address, size_t size)
@@ -68,7 +68,7 @@ void stack_memory_at(stack_memory *out, uintptr_t sp)
 {
     if (here.high == 0) here.high = own_end();
     out->foreign = sp < here.low || sp >= here.high || here.low == 0 ? !grow(sp) : false;
-    /* A function that is about to return has popped what tables still say to be there. */
+    /* A function about to return has popped values that the tables still describe. */
     out->low = (sp & (PAGE - 1)) >= RED_ZONE || stack_readable(sp - RED_ZONE, 8) ? sp - RED_ZONE : sp;
     out->high = out->foreign ? (sp & ~(uintptr_t)(PAGE - 1)) + PAGE : here.high;
 }
@@ -78,7 +78,7 @@ bool stack_memory_extend(stack_memory *memory, uintptr_t address)
     if (!memory->foreign || address < memory->low || address & 7) return false;
     if (!stack_readable(address, 8)) return false;
     uintptr_t page = address & ~(uintptr_t)(PAGE - 1);
-    if (page != memory->high) memory->low = page; /* what lies between is not known */
+    if (page != memory->high) memory->low = page; /* the pages in between are unknown */
     memory->high = page + PAGE;
     return true;
 }

@@ -1,8 +1,8 @@
-/* modules.c - what is mapped in this process, for the session
+/* modules.c - reports mapped code of this process to the session
  *
- * Objects of the loader: dl_iterate_phdr counts those that were added and removed, so that asking again is cheap. Their
- * segments that may be executed become modules, with the build-id of their notes. What the loader does not know, code
- * that was made at run time, is in /proc/self/maps.
+ * Objects of the loader: dl_iterate_phdr counts additions and removals, so that checking again is cheap. Their
+ * executable segments become modules, with the build-id of their notes. Code unknown to the loader, which was made at
+ * run time, is in /proc/self/maps.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -21,15 +21,15 @@
 
 enum { BUILD_ID_MAX = 64, PERF_LINE_MAX = 4096, PERF_SYMBOLS_MAX = 1 << 20 };
 
-/* What each session has been told: a mix of its serial and the loader's counters. */
+/* State of each session: a mix of its serial and the loader's counters. */
 static atomic_uint_least64_t told[HD_SESSION_LIMIT];
 static atomic_uint_least64_t removed_before;
 
 /* ---- the loader's objects ---- */
 
-/* glibc does not make the lock of dl_iterate_phdr anew in a child of fork: had one of our threads held it, the child
- * could load nothing, and on older versions throw nothing, for good. So none of ours is in there while somebody forks.
- * Readers, who are let in while a fork waits, wait for nobody whom it keeps waiting. */
+/* glibc does not reinitialise the lock of dl_iterate_phdr in a child of fork: if one of our threads held it, the child
+ * could load nothing, and on older versions throw nothing, for ever. So none of our threads is in there during a fork.
+ * Readers, who are admitted while a fork waits, never wait for a thread that the fork blocks. */
 static pthread_rwlock_t loader = PTHREAD_RWLOCK_INITIALIZER;
 
 int stack_objects(int (*each)(struct dl_phdr_info *info, size_t size, void *user), void *user)
@@ -62,7 +62,8 @@ static int count_objects(struct dl_phdr_info *info, size_t size, void *user)
     return 1;
 }
 
-/* The modules found so far; texts stand behind one another. The session is told afterwards, without the loader's lock.
+/* The modules found so far, with concatenated texts. They are passed to the session afterwards, without the loader's
+ * lock.
  */
 typedef struct list {
     hd_bytes modules, texts;
@@ -148,12 +149,12 @@ static bool emit_modules(hd_session *session, const list *l)
     return fine;
 }
 
-/* What was done is noted afterwards: another thread that comes meanwhile does the same again, instead of going on
- * without, and what failed is tried again. */
+/* The state is stored afterwards: another thread that comes meanwhile does the same work again instead of continuing
+ * without it, and failures are retried. */
 void hd_session_stack_refresh(hd_session *session)
 {
     counters now = {0};
-    /* Inside of a session's code it could be told nothing, and would not be told later. */
+    /* Inside of a session's code it could not be called, and would be missed later. */
     if (!session || session_this_thread.busy) return;
     stack_objects(count_objects, &now);
     if (atomic_load(&removed_before) != now.removed) {

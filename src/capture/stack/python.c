@@ -1,15 +1,15 @@
 /* python.c - the frames of CPython's interpreter, between the native ones
  *
- * The interpreter's loop runs many Python functions in one native frame. Which ones stands in its own frames, a list
- * from the thread's state; and each run of the loop leaves a mark in that list that lies in the loop's native frame: a
- * _PyCFrame in 3.11, an entry frame (owner: C stack) from 3.12 on. So the native frame whose memory holds the mark is
- * the one that runs the functions before it, whatever it is named and inlined into, and they are put in its place.
+ * The interpreter loop runs many Python functions in one native frame. They are listed in its own frames, a list that
+ * begins in the thread's state; and each run of the loop has a mark in that list that is stored in the loop's native
+ * frame: a _PyCFrame in 3.11, an entry frame (owner: C stack) from 3.12 on. So the native frame whose memory contains
+ * the mark runs the functions before the mark, whatever its name and inlining, and is replaced by them.
  *
- * Only memory is read, by the layouts of the releases (they are the same throughout a minor version), of frames that
- * this thread is in: nothing moves or frees them and their code meanwhile, with the GIL or without. What is called is
- * PyGILState_GetThisThreadState and PyCode_Addr2Line, which read as well. Every code object is known by its type before
- * it is looked at, and the first frames are checked to be mapped. References are not taken: a name that is kept is
- * known to be still that of its code by what the names' own hashes are.
+ * Only memory is read, by the layouts of the releases (stable within a minor version), of frames that this thread is
+ * in: nothing moves or frees them and their code meanwhile, with the GIL or without. The only functions called are
+ * PyGILState_GetThisThreadState and PyCode_Addr2Line, which only read as well. The type of every code object is checked
+ * before it is read, and the first frames are checked to be mapped. References are not taken: a cached name is verified
+ * by the hashes of the names in its code object.
  *
  * Not      interpreters that end (Py_FinalizeEx), builds without GIL, 3.16 and later: noted as stack.python-unsupported
  */
@@ -120,7 +120,7 @@ static STACK_RAW uint32_t character(uint64_t data, unsigned size, uint64_t index
     return half_at(data, (unsigned)index * 4);
 }
 
-/* A str in UTF-8, at most `room` bytes: of one that is longer the end, as it is files that are long. */
+/* A str in UTF-8, at most `room` bytes: of a longer one the end, since long names are paths of files. */
 static size_t put_text(char *out, size_t room, uint64_t text)
 {
     size_t size = 0;

@@ -1,13 +1,13 @@
 /* rows.c - rows by address
  *
- * Rows that have been worked out stand in a table of 64-bit words, each a row and what tells its address from others in
- * its set. The set's number and that tag are the product of the address and an odd number, modulo 2^48, which no other
- * address has: so a word is right or is not there, and it is read and written whole, without locks, by any thread and
- * in signal handlers. Rows that do not fit into 30 bits are worked out again each time.
+ * Computed rows are cached in a table of 64-bit words, each a row and a tag that identifies its address within its set.
+ * Set number and tag are the product of the address and an odd number, modulo 2^48, which is unique per address: so a
+ * word is either right or absent, and it is read and written atomically, without locks, by any thread and in signal
+ * handlers. Rows that do not fit into 30 bits are computed each time.
  *
- * The table is this library's only large static memory: 512 KB, of which a program touches what it uses.
+ * The table is this library's only large static memory: 512 KB, of which a program touches only the used part.
  *
- * Where the tables of an address are: _dl_find_object (glibc 2.35 on), which takes no lock; else dl_iterate_phdr.
+ * The tables of an address are found by _dl_find_object (glibc 2.35 on), which takes no lock; else by dl_iterate_phdr.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -39,14 +39,14 @@ static bool pack(uint64_t *out, const stack_row *row)
 
 /* ---- tables by address ---- */
 
-/* glibc's struct dl_find_object, on machines whose unwinder needs no more. */
+/* glibc's struct dl_find_object, on machines whose unwinder needs no further members. */
 typedef struct found_object {
     unsigned long long flags;
     void *start, *end, *map, *header;
     unsigned long long reserved[7];
 } found_object;
 
-/* Looked up once, as this library may be loaded beside an older glibc than it was built with. */
+/* Looked up once, since this library may be loaded with an older glibc than it was built with. */
 static int (*libc_find_object)(void *pc, found_object *out);
 __attribute__((constructor)) static void look_up_find_object(void)
 {
@@ -95,7 +95,7 @@ static bool find_tables(stack_tables *out, uint64_t pc)
 
 /* ---- code without tables ---- */
 
-/* libgcc's list of code that programs register as they make it. */
+/* libgcc's list of code that programs register when they generate it. */
 extern const void *_Unwind_Find_FDE(void *pc, void *bases) __attribute__((weak));
 
 #if defined(__x86_64__)
@@ -116,8 +116,8 @@ static stack_row by_frame(stack_cfa cfa)
         .kind = STACK_ROW_STEP, .cfa = cfa, .fp = STACK_FP_AT_CFA, .cfa_offset = 16, .fp_offset = -16, .ra_offset = -8};
 }
 
-/* What the code after a call does tells how its frame is made: the trampolines that CPython makes for perf, and the one
- * that returns from signal handlers in libcs whose own has no table. */
+/* Recognises frames by the code after a call: the trampolines that CPython makes for perf, and the signal return
+ * trampoline of libcs that have no table for it. */
 static bool row_of_code(stack_row *out, const uint8_t *at)
 {
     static const uint8_t sigreturn[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05}; /* mov $15, %rax; syscall */
@@ -138,8 +138,8 @@ static bool row_of_code(stack_row *out, const uint8_t *at)
     return memcmp(at, sigreturn, sizeof sigreturn) == 0;
 }
 #elif defined(__aarch64__)
-/* The kernel's own that returns from signal handlers, which has no table from Linux 5.8 on, so that it is known by
- * this: mov x8, #139; svc #0. */
+/* The kernel's own signal return trampoline, which has no table from Linux 5.8 on and is recognised by its code: mov
+ * x8, #139; svc #0. */
 static bool row_of_code(stack_row *out, const uint8_t *at)
 {
     static const uint8_t sigreturn[] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4};
@@ -148,8 +148,8 @@ static bool row_of_code(stack_row *out, const uint8_t *at)
 }
 #endif
 
-/* A function that the one before it "returns" to, as a stack is made by hand (makecontext): a call is never the last
- * instruction before it, as there is no function. */
+/* A function entered by a "return" from a hand-made stack (makecontext): there is no call instruction before it, since
+ * no function is there. */
 static bool is_before_function(const stack_tables *tables, uint64_t pc)
 {
     stack_row row;
@@ -187,7 +187,7 @@ static void keep(uint64_t pc, uint64_t bits, unsigned generation)
     while (way < STACK_WAYS && atomic_load_explicit(&set[way], memory_order_relaxed)) way++;
     if (way == STACK_WAYS) way = tag % STACK_WAYS;
     atomic_store(&set[way], tag << STACK_ROW_BITS | bits);
-    /* If rows were forgotten meanwhile, this one may be of what is not there any more. */
+    /* If rows were dropped meanwhile, this one may be of unmapped code. */
     if (atomic_load(&stack_rows.generation) != generation) atomic_store(&set[way], 0);
 }
 

@@ -1,9 +1,9 @@
 /* take.c - the stack of the calling thread as an id of a session
  *
- * Each thread that takes stacks has 320 KB of its own, mapped at the first one: room for a walk, and the stacks that it
- * has seen with their ids. A stack is looked for by a hash of all of its frames and compared with what is kept; only
- * one that is new goes to hd_session_stack, which takes the session's lock. When the room is full the thread forgets
- * all and begins again. The memory of threads that ended is used again, and its counts go on.
+ * Each thread that takes stacks has 320 KB of its own, mapped at the first one: buffers for a walk, and a cache of
+ * stacks with their ids. A stack is looked up by a hash of all its frames and compared with the cached one; only a new
+ * one goes to hd_session_stack, which takes the session's lock. When the cache is full it is cleared. The memory of
+ * ended threads is reused, and its counts continue.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -15,7 +15,7 @@
 
 static struct {
     pthread_once_t once;
-    pthread_key_t key; /* its destructor tells that a thread ends */
+    pthread_key_t key; /* its destructor is called when a thread ends */
     bool has_key;
     _Atomic(stack_thread *) threads;
 } all = {.once = PTHREAD_ONCE_INIT};

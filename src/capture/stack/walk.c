@@ -1,8 +1,8 @@
-/* walk.c - from frame to frame, by rows
+/* walk.c - walks from frame to frame, by rows
  *
- * Each step must lead outwards: the stack pointer grows, but for the step from a signal handler to what it interrupted,
- * which may be on another stack. Where it would not, where a place is not mapped, and where nothing is known of the
- * code, the walk ends: the frames so far are right.
+ * Each step must lead outwards: the stack pointer grows, except for the step from a signal handler to the interrupted
+ * code, which may be on another stack. If it does not grow, if an address is not mapped, or if the code is unknown, the
+ * walk ends: the frames so far are right.
  */
 #include <ucontext.h>
 
@@ -77,7 +77,7 @@ static STACK_RAW bool step_by_pointer(walker *w)
     return leave_to(w, at + 16, ra, fp);
 }
 
-/* The kernel's frame of a signal: it holds the registers of what was interrupted. */
+/* The kernel's frame of a signal: it contains the registers of the interrupted code. */
 static STACK_RAW bool step_over_signal(walker *w)
 {
 #if defined(__x86_64__)
@@ -112,7 +112,7 @@ static inline __attribute__((always_inline)) registers registers_here(void)
     return out;
 }
 
-/* One step outwards: 0 to go on, or how the walk ends. */
+/* One step outwards: 0 to continue, or the reason for the end of the walk. */
 static inline STACK_RAW int step_out(walker *w, const stack_row *row)
 {
     bool found = false;
@@ -150,7 +150,7 @@ static inline __attribute__((always_inline)) STACK_RAW bool quick_step(registers
     return true;
 }
 
-/* Any other step: 0 to go on, or how the walk ends. */
+/* Any other step: 0 to continue, or the reason for the end of the walk. */
 static __attribute__((noinline)) STACK_RAW int slow_step(walker *w, uint64_t bits, stack_result *result)
 {
     stack_row row;

@@ -1,4 +1,4 @@
-/* calls.c - hits of probes -> calls, their stacks and how long they take */
+/* calls.c - converts hits of probes to calls, with stacks and durations */
 #include "base/memory/vector.h"
 #include "capture/uprobe/impl.h"
 
@@ -19,8 +19,8 @@ void uprobe_calls_drop(hd_uprobe *t, uprobe_thread *thread, uint32_t left)
     while (thread->open_count > left) write_open(t, thread, &thread->open[--thread->open_count], -1);
 }
 
-/* A call whose frame is gone did not return here: it was left by longjmp, an exception, the end of its thread; or the
- * record was lost. Of equal frames one jumped to the other (a tail call), and both return. */
+/* Drops calls whose frame is gone without a return: by longjmp, an exception, the end of the thread, or a lost record.
+ * Of equal frames one jumped to the other (a tail call), and both return. */
 static void drop_dead(hd_uprobe *t, uprobe_thread *thread, uint64_t stack_pointer, uint32_t target)
 {
     uint32_t left = thread->open_count;
@@ -76,7 +76,7 @@ static bool is_within_target(const hd_uprobe_plan *plan, const uprobe_stack_fram
     return false;
 }
 
-/* Is it called by another probed function, as a driver's by the runtime's? Then that one has the sample. */
+/* Whether another probed function calls it, as the runtime calls the driver. Then that one has the sample. */
 static bool is_nested(const hd_uprobe_plan *plan, const uprobe_stack *stack)
 {
     const uprobe_module *without = NULL; /* a stack goes through few modules */
@@ -121,7 +121,7 @@ static bool find_target(hd_uprobe *t, uprobe_process *process, uint64_t ip, uint
     uint64_t offset = mapping ? ip - mapping->start + mapping->offset : 0;
     for (uint32_t i = 0; i < t->plan->count && mapping; i++) {
         const uprobe_target *target = &t->plan->targets[i];
-        /* A file that cannot be read here is told by the offset alone. */
+        /* A file that cannot be read here is identified by the offset alone. */
         if (target->offset != offset || (elf && elf->inode != target->inode)) continue;
         *out = i;
         return true;

@@ -97,7 +97,7 @@ static uprobe_step one(machine *m, hd_byte_reader *reader, uint8_t operation, co
     return m->failed || reader->failed ? UPROBE_STEP_BAD : UPROBE_STEP_OK;
 }
 
-/* `pushed`: what stands on the stack at first, or NULL. */
+/* `pushed`: the initial stack entry, or NULL. */
 static uprobe_step evaluate(const hd_cfi_rule *rule, const uint64_t *pushed, const uprobe_frame *frame,
                             const uprobe_memory *memory, uint64_t *out)
 {
@@ -125,7 +125,7 @@ static uprobe_step find_cfa(const hd_cfi_rule *cfa, const uprobe_frame *frame, c
     return UPROBE_STEP_OK;
 }
 
-/* The value of a register in the caller. One that cannot be told is not known there; that is bad only if it is used. */
+/* The value of a register in the caller. An undeterminable one is unknown there, which matters only if it is used. */
 static uprobe_step find_register(const hd_cfi_rule *rule, unsigned number, uint64_t cfa, const uprobe_frame *frame,
                                  const uprobe_memory *memory, uint64_t *out)
 {

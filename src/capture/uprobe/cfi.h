@@ -8,7 +8,7 @@
 
 #include "capture/uprobe/elf.h"
 
-/* DWARF's numbers of registers; those above (vectors) never hold what a caller needs. */
+/* DWARF's numbers of registers; higher ones (vectors) are never needed for the caller. */
 #if defined(__aarch64__)
 enum { UPROBE_REGISTERS = 32, UPROBE_FRAME_POINTER = 29, UPROBE_STACK_POINTER = 31, UPROBE_RETURN = 30 };
 #else
@@ -25,21 +25,22 @@ typedef struct uprobe_frame {
     uint64_t pc;
     uint64_t at[UPROBE_REGISTERS];
     uint64_t known;      /* a bit for each of at */
-    bool is_interrupted; /* pc is where it goes on, not behind a call: the innermost, and those below signals */
+    bool is_interrupted; /* pc is the next instruction, not a return address: the innermost frame, and those below
+                            signals */
 } uprobe_frame;
 
 typedef enum uprobe_step {
     UPROBE_STEP_OK,
     UPROBE_STEP_END,    /* the outermost frame */
-    UPROBE_STEP_NONE,   /* no table tells of this address */
+    UPROBE_STEP_NONE,   /* no table covers this address */
     UPROBE_STEP_BEYOND, /* needs memory beyond the copy */
-    UPROBE_STEP_BAD,    /* the table makes no sense, or needs what is not known */
+    UPROBE_STEP_BAD,    /* the table is invalid, or needs an unknown value */
 } uprobe_step;
 
 /* false: not in the copy. */
 bool uprobe_memory_get(const uprobe_memory *memory, uint64_t address, uint64_t *out);
 
-/* Rules that were looked up before: a program's stacks go through few places. Of one thread. */
+/* A cache of rules: a program's stacks go through few places. Used by one thread. */
 typedef struct uprobe_cfi_cache uprobe_cfi_cache;
 uprobe_cfi_cache *uprobe_cfi_cache_new(void); /* NULL: no memory */
 void uprobe_cfi_cache_free(uprobe_cfi_cache *cache);

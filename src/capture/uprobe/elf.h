@@ -1,7 +1,7 @@
-/* elf.h - what uprobes need of an ELF file: where functions are, its build-id, its unwind tables
+/* elf.h - data of an ELF file for uprobes: functions, build-id, unwind tables
  *
- * Files are hostile: each offset is checked before it is used, and what does not fit is as if it were not there. The
- * file stays mapped; one that is cut short while we look raises SIGBUS in us, as it would in the program that runs it.
+ * Files may be hostile: each offset is checked before it is used, and invalid parts are ignored. The file stays mapped;
+ * truncating it meanwhile raises SIGBUS here, as it would in the program that runs it.
  */
 #ifndef HD_CAPTURE_UPROBE_ELF_H
 #define HD_CAPTURE_UPROBE_ELF_H
@@ -15,7 +15,7 @@
 enum { UPROBE_ELF_LOADS_MAX = 32, UPROBE_BUILD_ID_MAX = 64 };
 
 typedef struct uprobe_load {
-    uint64_t address, offset, size; /* what the file has of it */
+    uint64_t address, offset, size; /* in the file */
     bool executable;
 } uprobe_load;
 
@@ -43,7 +43,7 @@ typedef struct uprobe_elf {
 
 /* Errors: IO; FORMAT, no ELF file of this machine's kind. Zero-initialised or failed ones may be closed. */
 hd_status uprobe_elf_open(uprobe_elf *out, const char *path, hd_error *err);
-/* The same of bytes that are borrowed; for tests and for what is in memory. */
+/* The same for borrowed bytes; for tests and for code in memory. */
 hd_status uprobe_elf_read(uprobe_elf *out, const uint8_t *data, uint64_t size, hd_error *err);
 void uprobe_elf_close(uprobe_elf *elf);
 
@@ -60,7 +60,7 @@ typedef struct uprobe_symbol {
     size_t name_bytes;
 } uprobe_symbol;
 
-/* The functions one after the other: *at begins at 0. false: no more. */
+/* Iterates over the functions: *at begins at 0. false: no more. */
 bool uprobe_elf_next(const uprobe_elf *elf, uint64_t *at, uprobe_symbol *out);
 
 /* The texts of the dynamic section with this tag (DT_NEEDED, DT_RUNPATH …), likewise; NULL: no more. */

@@ -1,4 +1,4 @@
-/* impl.h - the tracer: while it runs, its own thread alone looks at it, but for `ending`
+/* impl.h - the tracer: while it runs, only its own thread uses it, except `ending`
  *
  * In: functions to probe. Out: their calls in a capture. Begin with uprobe.c.
  */
@@ -33,7 +33,7 @@ struct hd_uprobe {
 /* calls.c: a probed function was entered, or has returned. */
 void uprobe_call_entered(hd_uprobe *t, const uprobe_event *event, uprobe_hit *hit);
 void uprobe_call_returned(hd_uprobe *t, const uprobe_event *event, const uprobe_hit *hit);
-/* Of the thread's calls that have not returned, all but the outermost `left` never will. */
+/* Of the thread's open calls, all except the outermost `left` will never return. */
 void uprobe_calls_drop(hd_uprobe *t, uprobe_thread *thread, uint32_t left);
 
 #endif

@@ -1,4 +1,4 @@
-/* near.c - names that are near to what was typed */
+/* near.c - suggests names near to a mistyped one */
 #include <stdio.h>
 #include <string.h>
 

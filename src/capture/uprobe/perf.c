@@ -34,7 +34,7 @@ static hd_status pmu_type(uint32_t *out, hd_error *err)
                         "the kernel has no uprobes for perf (" PMU "): it needs CONFIG_UPROBE_EVENTS, Linux 4.17");
 }
 
-/* What failed, and what to do. */
+/* What failed, and the remedy. */
 static hd_status refused(int why, hd_error *err)
 {
     switch (why) {
@@ -244,7 +244,7 @@ static hd_status open_on_cpus(uprobe_perf *perf, const struct perf_event_attr *a
     return HD_OK;
 }
 
-/* The returns before the entries: what is entered is then seen to return. */
+/* Return probes before entry probes: then the return of every entered call is seen. */
 static hd_status probe_together(uprobe_perf *perf, const uprobe_target *targets, uint32_t first, uint32_t count,
                                 bool *out_is_done, hd_error *err)
 {
@@ -287,7 +287,7 @@ void uprobe_perf_stop(uprobe_perf *perf)
         ioctl(((uprobe_event *)perf->events.entries[i].pointer)->fd, PERF_EVENT_IOC_DISABLE, 0);
 }
 
-/* A tail of records may have been lost that no record tells of, but all hits are counted. */
+/* Lost records at the end may not be reported by any record, but all hits are counted. */
 uint64_t uprobe_perf_lost(uprobe_perf *perf)
 {
     uint64_t lost = 0, count;
@@ -310,7 +310,7 @@ void uprobe_perf_wait(uprobe_perf *perf, int milliseconds)
     for (uint32_t i = 0; i < perf->cpu_count * 2; i++)
         polled[i] = (struct pollfd){.fd = perf->rings[i].fd, .events = POLLIN};
     if (poll(polled, perf->cpu_count * 2, milliseconds) > 0) {
-        /* A ring whose task has gone hangs up, and would be ready for ever. */
+        /* A ring whose task has ended hangs up, and would be ready for ever. */
         bool is_full = false;
         for (uint32_t i = 0; i < perf->cpu_count * 2; i++) is_full |= (polled[i].revents & POLLIN) != 0;
         if (!is_full) usleep((useconds_t)milliseconds * 1000);
@@ -318,7 +318,7 @@ void uprobe_perf_wait(uprobe_perf *perf, int milliseconds)
     free(polled);
 }
 
-/* `size` bytes at a position, in one piece. */
+/* `size` contiguous bytes at a position. */
 static const uint8_t *ring_at(const uprobe_ring *ring, uint64_t at, size_t size, uint8_t *buffer)
 {
     uint64_t place = at & (ring->bytes - 1), first = ring->bytes - place;
@@ -330,7 +330,7 @@ static const uint8_t *ring_at(const uprobe_ring *ring, uint64_t at, size_t size,
 
 static size_t record_size(const uprobe_ring *ring)
 {
-    struct perf_event_header header; /* records are aligned to 8: a header is in one piece */
+    struct perf_event_header header; /* records are aligned to 8: a header is contiguous */
     memcpy(&header, ring->data + (ring->tail & (ring->bytes - 1)), sizeof header);
     return header.size;
 }
@@ -361,7 +361,7 @@ const uint8_t *uprobe_perf_next(uprobe_perf *perf, int64_t until, uint8_t *buffe
 {
     uprobe_ring *first = NULL;
     int64_t time = INT64_MAX;
-    /* Of equal times what was mapped comes before what was hit. */
+    /* Of equal times mappings come before hits. */
     for (uint32_t i = perf->cpu_count * 2; i-- > 0;) {
         if (perf->rings[i].time_ns >= time) continue;
         first = &perf->rings[i];

@@ -1,10 +1,10 @@
 /* perf.h - the events of the kernel, and the rings that it writes records into
  *
- *     each CPU:  side ring   what the program and its descendants map, fork, are named    a dummy event, inherited
+ *     each CPU:  side ring   mappings, forks and names of the program and its descendants  a dummy event, inherited
  *                hit ring    the hits of all probes                                       events of tracefs or the PMU
  *
- * An event of a probe is of a CPU and not of the program: inherited, the kernel would read the probe's path again in
- * whatever program forks, from our address, and that fork would fail (seen on 6.18).
+ * Probe events are per CPU, not per program: for an inherited event the kernel would read the probe's path again in any
+ * program that forks, from our address, and that fork would fail (seen on 6.18).
  */
 #ifndef HD_CAPTURE_UPROBE_PERF_H
 #define HD_CAPTURE_UPROBE_PERF_H
@@ -32,8 +32,8 @@ typedef struct uprobe_ring {
 /* An event of a probe. */
 typedef struct uprobe_event {
     uint64_t id;
-    uint64_t read;   /* records of it that were taken out */
-    uint32_t target; /* UPROBE_ANY_TARGET: its address tells which */
+    uint64_t read;   /* records that were read from it */
+    uint32_t target; /* UPROBE_ANY_TARGET: determined by its address */
     bool is_return;
     int fd;
 } uprobe_event;
@@ -49,23 +49,23 @@ typedef struct uprobe_perf {
     uprobe_ring *rings; /* of CPU i: 2 * i hits, 2 * i + 1 side */
     hd_map events;      /* uprobe_event by id */
     uint64_t hit_sample_type;
-    uint64_t registers; /* asked for, in the kernel's numbers */
+    uint64_t registers; /* requested, in the kernel's numbers */
     uint32_t ring_bytes;
 } uprobe_perf;
 
-/* Everything but probes; pid has not called execve yet. On failure all is closed. */
+/* Opens everything except probes; pid has not called execve yet. After a failure all is closed. */
 hd_status uprobe_perf_open(uprobe_perf *out, int pid, const hd_uprobe_options *options, hd_error *err);
 void uprobe_perf_close(uprobe_perf *perf);
-/* Probe `count` targets from `first` on: at once if tracefs is at hand, else one by one; *out_probed: how many. */
+/* Probes `count` targets from `first` on: at once if tracefs is available, else one by one; *out_probed: how many. */
 hd_status uprobe_perf_probe(uprobe_perf *perf, const uprobe_target *targets, uint32_t first, uint32_t count,
                             uint32_t *out_probed, hd_error *err);
 
 /* Wait until a ring is a quarter full, or so long. */
 void uprobe_perf_wait(uprobe_perf *perf, int milliseconds);
-/* What is in the rings now is what uprobe_perf_next gives. */
+/* Fixes the current contents of the rings, which uprobe_perf_next returns. */
 void uprobe_perf_look(uprobe_perf *perf);
-/* The record with the smallest time up to `until`, copied to `buffer` of UPROBE_RECORD_BYTES if it is in two pieces;
- * NULL: none. uprobe_perf_done makes its room free. */
+/* The record with the smallest time up to `until`, copied to `buffer` of UPROBE_RECORD_BYTES if it wraps around; NULL:
+ * none. uprobe_perf_done frees its space. */
 const uint8_t *uprobe_perf_next(uprobe_perf *perf, int64_t until, uint8_t *buffer, uprobe_ring **out_ring);
 void uprobe_perf_done(uprobe_perf *perf, uprobe_ring *ring);
 

@@ -9,7 +9,8 @@
 
 /* ---- presets ---- */
 
-/* What starts work of a GPU. Names that end in _ptsz, _ptds (per-thread default stream) and _spt count as well. */
+/* Functions that launch GPU activities. Names that end in _ptsz, _ptds (per-thread default stream) and _spt count as
+ * well. */
 static const char *const cuda_functions[] = {
     "cudaLaunchKernel",
     "cudaLaunchKernelExC",
@@ -65,7 +66,7 @@ static const char *const hip_functions[] = {
 typedef struct preset {
     const char *name;
     const char *const *functions;
-    const char *libraries[3]; /* looked for at once; those that are mapped later are found then */
+    const char *libraries[3]; /* searched at once; those that are mapped later are found then */
 } preset;
 
 static const preset presets[] = {
@@ -128,7 +129,7 @@ static hd_status add_target(hd_uprobe_plan *plan, const uprobe_elf *elf, const c
     return HD_OK;
 }
 
-/* *out_found: functions that answer, known ones included; *out_new: those that were not. */
+/* *out_found: matching functions, including known ones; *out_new: new ones. */
 static hd_status add_matching(hd_uprobe_plan *plan, const uprobe_elf *elf, const char *path, const uprobe_want *want,
                               uint32_t *out_found, uint32_t *out_new, hd_error *err)
 {

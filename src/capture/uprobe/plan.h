@@ -1,4 +1,4 @@
-/* plan.h - the functions to probe: those that are known, and what is to be looked for in files mapped later */
+/* plan.h - the functions to probe: known ones, and names to look up in files mapped later */
 #ifndef HD_CAPTURE_UPROBE_PLAN_H
 #define HD_CAPTURE_UPROBE_PLAN_H
 
@@ -15,7 +15,7 @@ typedef struct uprobe_target {
     uint64_t device, inode;
 } uprobe_target;
 
-/* Of a name that is searched, or a preset: other files may answer to it as well. */
+/* From a searched name, or a preset: other files may match it as well. */
 typedef struct uprobe_want {
     char *library; /* NULL: any file */
     char *symbol;  /* with * ? [ ]; NULL: the preset's */
@@ -30,7 +30,7 @@ struct hd_uprobe_plan {
     uint32_t want_count;
 };
 
-/* A file that the program has mapped: adds the functions in it that are wanted and not known yet. *out_found: how many.
+/* A file that the program has mapped: adds matching functions in it that are not known yet. *out_found: how many.
  * Errors: LIMIT, MEMORY. */
 hd_status uprobe_plan_look(hd_uprobe_plan *plan, const char *path, uint32_t *out_found, hd_error *err);
 

@@ -1,7 +1,7 @@
 /* record.h - the bytes of the kernel's records
  *
  * A sample of a probe begins with id, ip, thread, time and CPU, whatever follows; all other records end with thread,
- * time, CPU and id (sample_id_all). Bytes are the kernel's, and yet nothing is read beyond a record's size.
+ * time, CPU and id (sample_id_all). Although the bytes come from the kernel, nothing is read beyond a record's size.
  */
 #ifndef HD_CAPTURE_UPROBE_RECORD_H
 #define HD_CAPTURE_UPROBE_RECORD_H
@@ -36,14 +36,14 @@ static inline struct perf_event_header uprobe_record_header(const uint8_t *recor
     return header;
 }
 
-/* ns; 0 for what is too short to have one. */
+/* ns; 0 for a record too short to have one. */
 int64_t uprobe_record_time(const uint8_t *record);
-/* false: shorter than it says. The sample's type is UPROBE_SAMPLE_TYPE and what `type` has besides. */
+/* false: shorter than it claims. The sample's type is UPROBE_SAMPLE_TYPE and the bits of `type`. */
 bool uprobe_record_hit(uprobe_hit *out, const uint8_t *record, uint64_t type, uint64_t registers);
 /* A PERF_RECORD_MMAP2; false: damaged. */
 bool uprobe_record_mapped(uprobe_mapped *out, const uint8_t *record);
 
-/* The kernel's registers that unwinding needs, and where they stand in a frame. */
+/* The kernel's registers needed for unwinding, and their order in a frame. */
 uint64_t uprobe_record_registers(void);
 
 #endif

@@ -1,7 +1,7 @@
-/* search.c - the libraries of a command, as ld.so looks for them
+/* search.c - finds the libraries of a command as ld.so does
  *
- * In the order of ld.so: RPATH or RUNPATH of who asks ($ORIGIN), LD_LIBRARY_PATH, the cache of ldconfig, the system's
- * folders. Hardware folders (glibc-hwcaps) are not looked at: a program that gets its library there is seen when it
+ * In the order of ld.so: RPATH or RUNPATH of the requesting file ($ORIGIN), LD_LIBRARY_PATH, the cache of ldconfig, the
+ * system's folders. Hardware folders (glibc-hwcaps) are not searched: a library from there is found when the program
  * maps it.
  */
 #include "capture/uprobe/search.h"
@@ -37,7 +37,7 @@ static bool is_file(const char *path)
     return stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
-/* Is it a library for this machine? ld.so passes over others. */
+/* Whether it is a library for this machine: ld.so skips others. */
 static bool is_ours(const char *path)
 {
     uprobe_elf elf;

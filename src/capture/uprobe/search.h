@@ -1,4 +1,4 @@
-/* search.h - where the dynamic linker would find a library for a command, and names that are near to one */
+/* search.h - where the dynamic linker would find a library for a command, and suggestions for names */
 #ifndef HD_CAPTURE_UPROBE_SEARCH_H
 #define HD_CAPTURE_UPROBE_SEARCH_H
 
@@ -28,21 +28,21 @@ const char *uprobe_near_text(const uprobe_near *near, char *out, size_t capacity
 enum { UPROBE_LIBRARIES_MAX = 512 };
 
 typedef struct uprobe_library {
-    char *name; /* as it is asked for: "libcudart.so.12" */
+    char *name; /* as requested: "libcudart.so.12" */
     char *path;
 } uprobe_library;
 
 typedef struct uprobe_search {
-    char *command;             /* its first word; "" where nothing is known of it */
-    char *executable;          /* what will run, of a script its interpreter; NULL: not found */
-    uprobe_library *libraries; /* what the executable is linked with, and those with */
+    char *command;             /* its first word; "" if unknown */
+    char *executable;          /* the executed file, for a script its interpreter; NULL: not found */
+    uprobe_library *libraries; /* libraries that the executable is linked with, recursively */
     uint32_t count;
 } uprobe_search;
 
 hd_status uprobe_search_init(uprobe_search *search, const char *const *command, hd_error *err);
 void uprobe_search_deinit(uprobe_search *search);
 
-/* Does a file of this name answer to what was asked for? "libx.so" is also "libx.so.1". */
+/* Whether a file name matches a requested name: "libx.so" also matches "libx.so.1". */
 bool uprobe_search_is(const char *asked, const char *name);
 /* malloc'ed path, or NULL. */
 char *uprobe_search_find(const uprobe_search *search, const char *name);

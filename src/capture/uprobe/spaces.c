@@ -17,7 +17,7 @@ static bool is_same(const uprobe_module *module, const uprobe_mapped *mapped)
     return module->device == mapped->device && module->inode == mapped->inode;
 }
 
-/* *out_new: it is one. NULL: memory. */
+/* *out_new: it is new. NULL: no memory. */
 static uprobe_module *module_of(uprobe_spaces *spaces, const uprobe_mapped *mapped, bool *out_new)
 {
     *out_new = false;
@@ -115,7 +115,7 @@ static void insert(uprobe_process *process, uint32_t at, const uprobe_mapping *m
     process->count++;
 }
 
-/* What the new one covers goes; the kernel tells of no munmap. */
+/* Parts covered by the new mapping are removed; the kernel does not report munmap. */
 static bool put_mapping(uprobe_process *process, const uprobe_mapping *mapping)
 {
     if (!room_for(process, 2)) return false;
@@ -217,7 +217,7 @@ static void remove_process(uprobe_spaces *spaces, uprobe_process *process)
     free(process);
 }
 
-/* A number that comes again was of one whose end we did not see. */
+/* A reused pid belonged to a process whose end was not seen. */
 static void forget(uprobe_spaces *spaces, uint32_t pid, uint32_t tid)
 {
     uprobe_process *stale = pid == tid ? uprobe_spaces_process(spaces, pid) : NULL;
@@ -263,7 +263,7 @@ void uprobe_spaces_name(uprobe_spaces *spaces, uint32_t pid, uint32_t tid, const
         process->threads = 1;
         thread->open_count = 0;
     }
-    thread->track = 0; /* told again, with the new name */
+    thread->track = 0; /* announced again, with the new name */
 }
 
 void uprobe_spaces_exit(uprobe_spaces *spaces, uint32_t pid, uint32_t tid)

@@ -1,4 +1,4 @@
-/* spaces.h - the processes that are followed: what is mapped where in each, its threads, by the kernel's records
+/* spaces.h - the followed processes: their mappings and threads, from the kernel's records
  *
  * One thread at a time.
  */
@@ -16,7 +16,7 @@ typedef struct uprobe_module {
     char *path;
     uint8_t build_id[UPROBE_BUILD_ID_MAX]; /* the kernel's, else the file's; 0 bytes: unknown */
     uint32_t build_id_bytes;
-    uint64_t device, inode; /* 0: not told */
+    uint64_t device, inode; /* 0: unknown */
     bool is_opened;         /* tried to; elf.data is NULL if that failed, or the file is another by now */
     bool is_told;           /* the writer has announced it */
     uprobe_elf elf;
@@ -71,7 +71,7 @@ uprobe_thread *uprobe_spaces_thread(uprobe_spaces *spaces, uint32_t pid,
                                     uint32_t tid);                        /* made if need be; NULL: memory */
 uprobe_process *uprobe_spaces_begin(uprobe_spaces *spaces, uint32_t pid); /* follow a process; NULL: memory */
 
-/* What the kernel tells. A mapping's module is told by path, build-id and inode. */
+/* A mapping in the kernel's records. Its module is identified by path, build-id and inode. */
 typedef struct uprobe_mapped {
     uint32_t pid;
     uint64_t start, bytes, offset, device, inode;
@@ -80,16 +80,16 @@ typedef struct uprobe_mapped {
     const char *path;
 } uprobe_mapped;
 
-/* The module, if one was mapped that no process had before; else NULL. */
+/* The module, if no process had mapped it before; else NULL. */
 uprobe_module *uprobe_spaces_map(uprobe_spaces *spaces, const uprobe_mapped *mapped);
 void uprobe_spaces_fork(uprobe_spaces *spaces, uint32_t pid, uint32_t tid, uint32_t parent, uint32_t parent_tid);
 void uprobe_spaces_name(uprobe_spaces *spaces, uint32_t pid, uint32_t tid, const char *name, bool is_exec);
 /* The thread ended: the caller looks at it first. */
 void uprobe_spaces_exit(uprobe_spaces *spaces, uint32_t pid, uint32_t tid);
 
-/* What is mapped at an address; NULL: nothing executable that we know. */
+/* The mapping at an address; NULL: no known executable mapping. */
 const uprobe_mapping *uprobe_process_at(uprobe_process *process, uint64_t address);
-/* The module's file, NULL if it cannot be read or is not what was mapped. `pid` is of a process that has it. */
+/* The module's file, NULL if it cannot be read or is not the mapped one. `pid` is of a process that has it. */
 const uprobe_elf *uprobe_module_elf(uprobe_module *module, uint32_t pid);
 
 #endif

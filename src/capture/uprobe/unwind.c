@@ -1,7 +1,6 @@
-/* unwind.c - frame by frame: the file's table, else the frame pointer
+/* unwind.c - unwinds frame by frame: by the file's table, else by the frame pointer
  *
- * A function whose return is probed returns to a page of the kernel's; where it really returns to, we know from when it
- * was entered.
+ * A function with a probed return returns to a page of the kernel's; its real return address was recorded at its entry.
  */
 #include "capture/uprobe/unwind.h"
 
@@ -19,7 +18,7 @@ typedef struct walk {
     uprobe_process *process;
     const uprobe_thread *thread;
     const uprobe_memory *memory;
-    uint32_t open; /* calls of the thread that are not met yet */
+    uint32_t open; /* calls of the thread that the walk has not reached yet */
 } walk;
 
 static bool is_known(const uprobe_frame *frame, unsigned number)
@@ -45,8 +44,7 @@ uint64_t uprobe_return_address(const uprobe_frame *frame, const uprobe_memory *m
     return value;
 }
 
-/* Where nothing is known of the code: at its first instruction it has no frame yet, else its frame pointer may lead on.
- */
+/* For unknown code: at its first instruction it has no frame yet, else its frame pointer may lead on. */
 static uprobe_step step_without_table(uprobe_frame *frame, const uprobe_memory *memory, bool is_first)
 {
     uprobe_frame caller = *frame;
@@ -78,7 +76,7 @@ static bool is_trampoline(const walk *w, uint64_t pc)
     return mapping && mapping->is_trampoline;
 }
 
-/* Functions whose returns are probed stand in order: the innermost first. */
+/* Functions with probed returns are in order, the innermost first. */
 static uint64_t behind_trampoline(walk *w, uint64_t pc)
 {
     while (w->open && is_trampoline(w, pc)) pc = w->thread->open[--w->open].return_address;
@@ -126,7 +124,7 @@ void uprobe_unwind(uprobe_stack *out, uprobe_cfi_cache *cache, uprobe_process *p
             out->end = UPROBE_END_WHOLE;
             return;
         }
-        /* The caller's frame lies above; only a leaf that never had one may not. */
+        /* The caller's frame is above; only a leaf without a frame is an exception. */
         if (frame->at[UPROBE_STACK_POINTER] < before || (frame->at[UPROBE_STACK_POINTER] == before && !is_first)) {
             out->end = UPROBE_END_BROKEN;
             return;
@@ -149,7 +147,7 @@ static uint64_t chain_at(const uint8_t *chain, uint64_t index)
 void uprobe_unwind_chain(uprobe_stack *out, uprobe_process *process, const uprobe_thread *thread,
                          const uprobe_frame *frame, const uprobe_memory *memory, const uint8_t *chain, uint64_t count)
 {
-    enum { CONTEXTS = 4096 }; /* the last addresses of all mark what follows: user, kernel */
+    enum { CONTEXTS = 4096 }; /* addresses from here on mark the kind of those that follow: user, kernel */
     walk w = {out, process, thread, memory, thread ? thread->open_count : 0};
     uint64_t ignored, caller = uprobe_return_address(frame, memory), at = 0;
     out->count = 0;

@@ -24,13 +24,13 @@ typedef struct uprobe_stack {
     uprobe_end end;
 } uprobe_stack;
 
-/* `frame` is where the probe was hit: the first instruction of a function. It is changed. thread: whose, for returns
- * that are probed. cache may be NULL. */
+/* `frame` is where the probe was hit: the first instruction of a function. It is modified. thread: for probed returns.
+ * cache may be NULL. */
 void uprobe_unwind(uprobe_stack *out, uprobe_cfi_cache *cache, uprobe_process *process, const uprobe_thread *thread,
                    uprobe_frame *frame, const uprobe_memory *memory);
 
-/* The same of return addresses that the kernel found by frame pointers, innermost first, the function's itself being
- * the first. It skips the caller of a function that has no frame yet: `frame` and `memory` tell that one. */
+/* The same for return addresses that the kernel found by frame pointers, innermost first, beginning with the function
+ * itself. They omit the caller of a function that has no frame yet: `frame` and `memory` give that one. */
 void uprobe_unwind_chain(uprobe_stack *out, uprobe_process *process, const uprobe_thread *thread,
                          const uprobe_frame *frame, const uprobe_memory *memory, const uint8_t *chain, uint64_t count);
 

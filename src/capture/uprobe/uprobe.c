@@ -1,8 +1,8 @@
-/* uprobe.c - the tracer: its thread takes records out of the rings in the order of time
+/* uprobe.c - the tracer: its thread reads records from the rings in order of time
  *
- * A round takes the time first and looks at the rings afterwards, and goes up to that time: whatever happened before it
- * is then in some ring, so that a thread's records stay in order when it changes its CPU, and mappings come before what
- * is hit in them.
+ * A round reads the clock first and the rings afterwards, and processes records up to that time: everything before it
+ * is then in some ring, so that a thread's records stay in order when it changes its CPU, and mappings come before hits
+ * in them.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -34,7 +34,7 @@ static uint32_t u32_at(const uint8_t *record, size_t at)
     return value;
 }
 
-/* A file that no process had before: it may have what a preset wants. */
+/* A file that no process had mapped before: it may have functions of a preset. */
 static void look_into(hd_uprobe *t, const uprobe_module *module)
 {
     uint32_t found = 0, probed = 0, first = t->plan->count;

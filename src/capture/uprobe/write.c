@@ -1,8 +1,8 @@
-/* write.c - into a capture
+/* write.c - writes a capture
  *
- * Addresses of several processes, and of one process at several times, mean different things. So a frame's address in
- * the capture is not the process's: each file that was mapped has a range of addresses of its own, far above those of
- * processes, and stands there as one module. Frames in no file keep the process's address.
+ * Addresses of several processes, and of one process at different times, are not comparable. So a frame's address in
+ * the capture is not the process's: each mapped file has an address range of its own, far above those of processes, and
+ * is one module there. Frames in no file keep the process's address.
  */
 #include "capture/uprobe/write.h"
 

@@ -32,14 +32,14 @@ hd_status uprobe_writer_open(uprobe_writer *out, const hd_uprobe_plan *plan, con
 /* A slice, or an instant where the duration is not known. */
 void uprobe_write_call(uprobe_writer *writer, const uprobe_call *call);
 void uprobe_write_sample(uprobe_writer *writer, const uprobe_call *call, const uprobe_stack *stack);
-/* The ledger, and what is told of the capture. Then the files are finished. */
+/* Writes the ledger and metadata of the capture, and finishes the files. */
 hd_status uprobe_writer_finish(uprobe_writer *writer, const hd_uprobe_stats *stats, uint64_t side_lost, hd_error *err);
 void uprobe_writer_abort(uprobe_writer *writer); /* frees everything; after finish, too */
 
 /* write_folded.c */
 void uprobe_fold(uprobe_writer *writer, const uprobe_call *call, const uprobe_stack *stack);
 void uprobe_fold_deinit(uprobe_writer *writer);
-/* Of modules whose text was asked for. */
+/* For modules whose symbols were read. */
 void uprobe_module_symbols_free(uprobe_module *module);
 
 #endif

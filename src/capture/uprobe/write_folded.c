@@ -1,6 +1,6 @@
 /* write_folded.c - extended folded text: "timestamp_ns comm pid tid cpu frame;frame;frame"
  *
- * Names come from the files' own symbols (.symtab, else .dynsym), C++ ones demangled; what has none is
+ * Names come from the files' own symbols (.symtab, else .dynsym), C++ ones demangled; an address without one is
  * MODULE+0xADDRESS. Source lines and build-ids are for `heddle symbolize`, which works on the capture.
  */
 #include <stdio.h>
@@ -91,7 +91,7 @@ static void clean(char *text)
     }
 }
 
-/* Kept: the same few hundred come again and again. */
+/* Cached, since the same few hundred recur. */
 static void put_frame(uprobe_writer *writer, const uprobe_stack_frame *frame)
 {
     uint64_t key = frame->module ? (uint64_t)(frame->module->number + 1) << 40 ^ frame->address

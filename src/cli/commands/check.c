@@ -1,4 +1,4 @@
-/* check.c - heddle check: what a viewer drops or misdraws, or an analysis gets wrong */
+/* check.c - heddle check: events that a viewer drops or draws wrong, or an analysis misreads */
 #include "cli/cli.h"
 #include "cli/report_out.h"
 #include "cli/report_text.h"
@@ -70,7 +70,7 @@ static const char *text_at(size_t *size, const hd_table *table, size_t row, size
     return hd_table_get_string(size, table, row, column);
 }
 
-/* One explanation for each code of a findings table; rows of a code stand together. */
+/* One explanation for each code of a findings table; rows of a code are adjacent. */
 static void explain_found(cli_run *run, const hd_table *findings)
 {
     bool damage = false, loss = false;
@@ -182,7 +182,7 @@ static void print_json(cli_run *run, const char *path, const hd_report *report, 
     const hd_sink sink = {cli_write, run};
     size_t example = 0, example_count = hd_table_row_count(examples);
     for (size_t row = 0; row < hd_table_row_count(findings) && !run->out_error; row++) {
-        cli_print(run, *any ? ",\n  {" : "\n  {");
+        cli_print(run, *any ? ",\n  {" CLI_SCHEMA("check-finding") ", " : "\n  {" CLI_SCHEMA("check-finding") ", ");
         *any = true;
         report_json_text(run, "file", path);
         cli_print(run, ", ");
@@ -204,7 +204,7 @@ static void print_codes_json(cli_run *run)
     cli_print(run, "[");
     for (size_t i = 0; i < hd_check_code_count(); i++) {
         const hd_check_code *code = hd_check_code_at(i);
-        cli_print(run, i ? ",\n  {" : "\n  {");
+        cli_print(run, i ? ",\n  {" CLI_SCHEMA("check-code") ", " : "\n  {" CLI_SCHEMA("check-code") ", ");
         report_json_text(run, "code", code->code);
         cli_print(run, ", ");
         report_json_text(run, "severity", code->severity);

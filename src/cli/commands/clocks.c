@@ -57,7 +57,7 @@ static hd_status make_report(hd_report *out, cli_run *run, const hd_job *job)
     return status;
 }
 
-/* Clocks whose offset is not known. */
+/* Number of clocks with an unknown offset. */
 static size_t count_unknown(const hd_table *clocks)
 {
     size_t count = 0, offset = hd_table_find_column(clocks, "offset");
@@ -71,7 +71,7 @@ static int run(cli_run *run)
     hd_report report = {0};
     uint64_t failed;
     hd_job *job;
-    size_t unknown = 0; /* clocks, and what is lost of summaries */
+    size_t unknown = 0; /* clocks with unknown offset, and losses of summaries */
     hd_status status =
         job_read(&job, &failed, run, 0, (job_shard){.tells_misfits = true}, &(hd_read_options){.lazy = true});
     if (status == HD_OK) status = make_report(&report, run, job);

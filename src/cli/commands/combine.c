@@ -98,7 +98,7 @@ static int check(cli_run *run, bool *parquet)
     return hd_job_table_at(i) ? CLI_OK : cli_usage_error(run, "--table: summaries have no table '%.40s'", o->table);
 }
 
-/* What goes on with its own output must not write over one that it could not read. */
+/* A command that continues its own output must not overwrite an output it could not read. */
 static hd_status check_own(cli_run *run, uint64_t failed)
 {
     const char *output = ((const struct combine_options *)run->options)->output;
@@ -133,7 +133,7 @@ static int run(cli_run *run)
     uint64_t misfits = 0;
     if (status == HD_OK) status = job_print_misfits(&misfits, run, o->output, job);
     hd_job_free(job);
-    if (status == HD_OK && !o->strict) run->reported = false; /* told, and not fatal */
+    if (status == HD_OK && !o->strict) run->reported = false; /* reported, but not fatal */
     return status != HD_OK || (o->strict && (failed || misfits || l.count)) ? CLI_FAILED : CLI_OK;
 }
 

@@ -1,10 +1,10 @@
-/* completion.c - heddle completion: what shells need to complete heddle's words; they ask complete.c */
+/* completion.c - heddle completion: shell scripts that complete heddle's command lines by calling complete.c */
 #include "cli/cli.h"
 
 #include <string.h>
 
-/* bash parts words at "=" and ":", which heddle does not: they are joined, and what stands before the part that bash
- * completes is taken off each offer. */
+/* bash splits words at "=" and ":", heddle does not: the parts are joined again, and the part before the one that bash
+ * completes is removed from each completion. */
 static const char bash_script[] =
     "# bash completion of heddle: eval \"$(heddle completion bash)\"\n"
     "_heddle() {\n"

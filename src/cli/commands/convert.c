@@ -23,7 +23,7 @@ struct convert_options {
     const char *memory_profile, *binary, *clocks;
     double snap_threshold_us;
     cli_texts passes;
-    int mpi; /* hd_mpi_kind; -1: not asked for */
+    int mpi; /* hd_mpi_kind; -1: no --mpi */
     bool clip, fix, ranks, processes, strict, pretty, raw, clean, sync, in_place;
     uint64_t memory_limit, threads;
     int64_t level;
@@ -256,7 +256,7 @@ static void say_json(cli_printer *p, const hd_convert_report *r, const char *out
         {"moved_slices", r->moved_slices},
         {"snapped_crossings", r->snapped_crossings},
     };
-    cli_say(p, "{\n  ");
+    cli_say(p, "{\n  " CLI_SCHEMA("convert") ",\n  ");
     cli_say_text_json(p, "output", out);
     cli_say(p, ",\n  \"format\": \"%s\",\n  \"written\": %s,\n  \"ranks_by_place\": %s,\n  \"processes\": %s",
             r->format, r->written ? "true" : "false", r->ranks_by_place ? "true" : "false",
@@ -332,7 +332,7 @@ static hd_status convert_rank(void *context, size_t item, hd_error *err)
     (void)err;
     if (hd_convert_job_rank(a->job, a->order[item], &own.err) == HD_OK) return HD_OK;
     flockfile(stderr);
-    cli_report(&own); /* and the others go on, so that all that is wrong is told */
+    cli_report(&own); /* continue, so that every error is reported */
     funlockfile(stderr);
     return HD_OK;
 }
@@ -373,7 +373,7 @@ static hd_status share_order(apart *a, hd_mpi *mpi)
     return status;
 }
 
-/* What process 0 has found is what all convert, and what it has made is where all put their parts. */
+/* All processes convert the inputs that process 0 found, and write their parts into the folder that it made. */
 static hd_status begin_apart(apart *a, hd_mpi *mpi, const hd_convert_options *options)
 {
     void *folder = NULL;
@@ -473,7 +473,7 @@ static int run_with(cli_run *run, job_files *inputs, const pass_list *passes, co
     if (!report && status == HD_OK) return CLI_OK;
     if (o->mpi < 0 && status == HD_ERR_ARGUMENT && clocks->why) hd_error_add_cause(&run->err, "%s", clocks->why);
     cli_printer p = {.run = run, .to_stderr = strcmp(out, "-") == 0};
-    /* strict fails after the ledger is known: it is what one needs to see then */
+    /* --strict fails only after the ledger is known, so that it can be printed */
     bool has_report = status == HD_OK || (report && report->ledger_count > 0);
     hd_error err = run->err;
     if (has_report && run->global.json)

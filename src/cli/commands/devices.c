@@ -141,7 +141,7 @@ static void json_table(cli_run *run, const char *key, hd_status status, hd_table
 static void print_json(cli_run *run, const hd_devices *devices)
 {
     hd_table *table = NULL;
-    cli_print(run, "{\n  ");
+    cli_print(run, "{\n  " CLI_SCHEMA("devices") ",\n  ");
     report_json_text(run, "driver", devices->driver);
     cli_print(run, ",\n  ");
     report_json_text(run, "cuda", devices->cuda_driver);

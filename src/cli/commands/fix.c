@@ -233,8 +233,8 @@ static int say_json(cli_printer *p, const hd_fix_report *r, const struct fix_opt
 {
     hd_error *err = &p->run->err;
     hd_table *table = NULL;
-    cli_say(p, "{\n  \"dry_run\": %s,\n  \"snap_threshold_us\": %.15g", options->dry_run ? "true" : "false",
-            options->snap_threshold_us);
+    cli_say(p, "{\n  " CLI_SCHEMA("fix") ",\n  \"dry_run\": %s,\n  \"snap_threshold_us\": %.15g",
+            options->dry_run ? "true" : "false", options->snap_threshold_us);
     const struct {
         const char *key;
         uint64_t value;

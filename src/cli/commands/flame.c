@@ -1,4 +1,4 @@
-/* flame.c - heddle flame: flame graphs of any trace, and of what changed between two */
+/* flame.c - heddle flame: flame graphs of a trace, and of the difference between two */
 #include <stddef.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "cli/times.h"
 
 struct flame_options {
-    const char *output, *to, *from, *until, *names, *title, *event;
+    const char *output, *to, *from, *until, *names, *title, *event, *cpu;
     double min_percent;
     int of, by;
     const char *binary;
@@ -33,15 +33,18 @@ static int fill_options(cli_run *run, hd_flame_options *flame, flame_out *out)
     if (o->diff && run->operand_count != 2) return cli_usage_error(run, "--diff needs two files: OLD NEW");
     if (o->diff && out->format == HD_FLAME_SPEEDSCOPE)
         return cli_usage_error(run, "speedscope has no form for --diff: write .svg or .folded");
+    if (o->cpu && (o->diff || run->operand_count != 1))
+        return cli_usage_error(run, "--cpu is of one FILE, the trace with the kernels");
     flame->of = (hd_flame_of)o->of;
     flame->by = (hd_flame_by)o->by;
     flame->names = o->names;
     flame->event = o->event;
     flame->reverse = o->reverse;
     flame->full_names = o->full_names;
-    /* launches without GPU activity stand there with 0, as merge has them; a picture has no place for them */
+    /* launches without GPU activity get weight 0, as in merge; a picture leaves them out */
     flame->weightless = out->format == HD_FLAME_FOLDED && !o->diff;
-    int streams = 0;
+    int streams = o->cpu && strcmp(o->cpu, "-") == 0;
+    if (o->cpu && (status = cli_spare_input(run, out->path, o->cpu, "")) != CLI_OK) return status;
     for (int i = 0; i < run->operand_count; i++) {
         streams += strcmp(run->operands[i], "-") == 0;
         if (streams > 1) return cli_usage_error(run, "standard input can be read once: only one FILE can be -");
@@ -54,18 +57,37 @@ static int fill_options(cli_run *run, hd_flame_options *flame, flame_out *out)
 
 /* ---- the command ---- */
 
+/* Stacks of another program or time give a graph that says nothing. */
+static hd_status check_joined(cli_run *run, const hd_flame *flame)
+{
+    const struct flame_options *o = run->options;
+    bool is_gpu = flame->of == HD_FLAME_GPU_TIME || flame->of == HD_FLAME_LAUNCHES;
+    if (!is_gpu || !flame->total || !flame->total[0] || flame->no_stack < flame->total[0]) return HD_OK;
+    return hd_error_set(
+        &run->err, HD_ERR_FORMAT, o->cpu, HD_OFFSET_NONE,
+        "none of its stacks could be joined with a launch: heddle merge --cpu STACKS --gpu TRACE -s says "
+        "why, and has options for clocks");
+}
+
 static hd_status add_file(hd_flame *flame, cli_run *run, const char *path, const hd_flame_options *options)
 {
     const struct flame_options *o = run->options;
     const hd_read_options read = {.strict = o->strict, .binary = o->binary, .threads = (unsigned)o->threads};
-    hd_trace *trace;
+    hd_trace *trace = NULL, *cpu = NULL;
     hd_status status = report_read(&trace, run, path, read);
-    if (status != HD_OK) return status;
+    if (status == HD_OK && o->cpu) status = report_read(&cpu, run, o->cpu, read);
+    if (status != HD_OK) {
+        hd_trace_free(trace);
+        return status;
+    }
     flame_out_say_damage(run, path, trace);
+    if (cpu) flame_out_say_damage(run, o->cpu, cpu);
     int64_t before = flame->total ? flame->total[0] : 0;
-    status = hd_flame_add(flame, trace, NULL, NULL, options, &run->err);
+    status = hd_flame_add(flame, trace, cpu, NULL, options, &run->err);
+    if (status == HD_OK && cpu) status = check_joined(run, flame);
     if (status != HD_OK && !run->err.path[0]) snprintf(run->err.path, sizeof run->err.path, "%s", path);
     hd_trace_free(trace);
+    hd_trace_free(cpu);
     if (status == HD_OK && run->operand_count > 1 && !run->global.json && flame->total[0] == before) {
         cli_printer p = {.run = run, .to_stderr = true};
         flame_out_say_nothing(&p, path, flame->of);
@@ -92,7 +114,7 @@ static void say(cli_run *run, const flame_out *out, const hd_flame *flame, const
         flame_out_say(&p, out, flame, written);
         return;
     }
-    cli_say(&p, "{\n  ");
+    cli_say(&p, "{\n  " CLI_SCHEMA("flame") ",\n  ");
     flame_out_say_json(&p, out, flame, written);
     cli_say(&p, "\n}\n");
 }
@@ -112,7 +134,7 @@ static int run(cli_run *run)
     if (status == HD_OK && o->diff) status = hd_flame_new(&base, &run->err);
     if (base) {
         status = add_file(base, run, run->operands[first++], &options);
-        options.of = base->of; /* what was chosen for the first is what both are measured by */
+        options.of = base->of; /* the base's weight applies to both */
         if (base->event) options.event = base->event;
     }
     for (int i = first; i < run->operand_count && status == HD_OK; i++) {
@@ -150,6 +172,14 @@ static const cli_option options[] = {
      FIELD(of),
      .help = "what widths are: gpu-time, cpu-time, cpu-self, launches, bytes or samples; auto is GPU time if there is "
              "any, else samples if there are any, else CPU time"},
+    {.name = "cpu",
+     .letter = 'c',
+     .kind = CLI_TEXT,
+     .value = "STACKS",
+     .offer = "<files>",
+     FIELD(cpu),
+     .help = "join these stacks with the launches of FILE, as heddle merge does, which has options for that: extended "
+             "folded text of a uprobe, perf script, or any trace with stack samples"},
     {.name = "by",
      .kind = CLI_CHOICE,
      .value = "WHAT",

@@ -1,4 +1,4 @@
-/* flame_out.c - what the commands that write flame graphs share: which output, and what is said of it */
+/* flame_out.c - shared by commands that write flame graphs: the output and its messages */
 #include "cli/commands/flame_out.h"
 
 #include <inttypes.h>
@@ -39,7 +39,7 @@ static int choose_by_name(cli_run *run, flame_out *out, const char *to, bool tra
     return cli_usage_error(run, "--to: '%.40s' is nothing to write here: write svg, folded or speedscope", to);
 }
 
-/* "x.trace.json", packed or not: no speedscope profile, whatever .json alone is. */
+/* "x.trace.json", compressed or not, is a Chrome trace; other .json is a speedscope profile. */
 static bool is_trace_json(const char *path)
 {
     size_t size = strlen(path);

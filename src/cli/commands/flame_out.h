@@ -1,4 +1,4 @@
-/* flame_out.h - what the commands that write flame graphs share: which output, and what is said of it */
+/* flame_out.h - shared by commands that write flame graphs: the output and its messages */
 #ifndef HD_CLI_COMMANDS_FLAME_OUT_H
 #define HD_CLI_COMMANDS_FLAME_OUT_H
 

@@ -1,4 +1,4 @@
-/* formats.c - heddle formats: what can be read and written */
+/* formats.c - heddle formats: the formats that can be read and written */
 #include <string.h>
 
 #include "cli/report_out.h"
@@ -78,14 +78,16 @@ static int run(cli_run *run)
 {
     bool classes = ((const struct formats_options *)run->options)->classes;
     const hd_sink sink = {cli_write, run};
-    const hd_table_style json = {.format = HD_TABLE_JSON}, text = {.width = run->width, .bold_head = run->color};
+    const hd_table_style text = {.width = run->width, .bold_head = run->color};
     bool brief = run->global.json || run->global.quiet || classes;
     hd_table *table;
     hd_status status = classes ? make_classes(&table, &run->err) : make_table(&table, run->global.json, &run->err);
     if (status != HD_OK) return CLI_FAILED;
-    hd_table_write(table, sink, run->global.json ? &json : &text, &run->err);
+    if (run->global.json)
+        report_json_rows(run, table, classes ? CLI_SCHEMA("formats-classes") : CLI_SCHEMA("formats"));
+    else
+        hd_table_write(table, sink, &text, &run->err);
     hd_table_free(table);
-    if (run->global.json) cli_print(run, "\n");
     for (size_t i = 0; !brief && i < hd_format_count(); i++) {
         const hd_format_info *info = hd_format_at(i);
         cli_print(run, "\n%s%s%s: %s\n", cli_style(run, CLI_BOLD), info->name, cli_style(run, CLI_PLAIN), info->title);

@@ -1,4 +1,4 @@
-/* graph.c - heddle graph: what waited for what in a trace */
+/* graph.c - heddle graph: the dependency graph of a trace */
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>

@@ -22,7 +22,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* What findings of report summary mean: one, or all of them. */
+/* Explains one finding of report summary, or all. */
 static int explain_findings(cli_run *run, const char *code)
 {
     const char *best = NULL;

@@ -1,4 +1,4 @@
-/* info.c - heddle info: what is in a trace */
+/* info.c - heddle info: the contents of a trace */
 #include "cli/cli.h"
 #include "cli/report_out.h"
 #include "cli/report_text.h"
@@ -33,7 +33,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* What the files sum up to. */
+/* Totals over all files. */
 typedef struct info_total {
     uint64_t files, events, slices, stored_bytes, input_bytes;
 } info_total;
@@ -72,7 +72,7 @@ static const char *text_of(char *out, const hd_table *file, const char *name)
 
 /* ---- text ---- */
 
-/* What a store was made from. */
+/* The files that a store was made from. */
 static void print_origin(cli_run *run, const hd_table *file, uint64_t stored)
 {
     char a[HD_VALUE_TEXT_BYTES], b[HD_VALUE_TEXT_BYTES];
@@ -197,7 +197,7 @@ static void print_json(cli_run *run, const char *path, const hd_report *report)
 {
     const hd_sink sink = {cli_write, run};
     const hd_table_style style = {.format = HD_TABLE_JSON, .indent = 2};
-    cli_print(run, "{\n  ");
+    cli_print(run, "{\n  " CLI_SCHEMA("info-file") ",\n  ");
     report_json_text(run, "path", path);
     cli_print(run, ",\n  ");
     hd_table_write_members(report->tables[0], 0, sink, &run->err);
@@ -210,7 +210,7 @@ static void print_json(cli_run *run, const char *path, const hd_report *report)
 
 /* ---- the command ---- */
 
-/* *lost: what of it could not be read. */
+/* *lost: the part that could not be read. */
 static hd_status read_info(hd_report *out, int64_t *start_ns, hd_error *lost, cli_run *run, const char *path)
 {
     const struct info_options *chosen = run->options;

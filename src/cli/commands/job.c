@@ -57,7 +57,7 @@ typedef struct work {
 
 /* ---- which files ---- */
 
-/* What process 0 finds is what all work on: the largest first. */
+/* All processes work on the files that process 0 finds, largest first. */
 static hd_status find_files(work *w, hd_mpi *mpi)
 {
     cli_run *run = w->run;
@@ -79,7 +79,7 @@ static uint64_t size_of(const char *path)
     return stat(path, &about) == 0 && about.st_size > 0 ? (uint64_t)about.st_size : 0;
 }
 
-/* Told, and a trouble, which hinders nobody. */
+/* Reports an error that does not stop the others. */
 static void tell(work *w, cli_run *run)
 {
     cli_progress_pause(&w->progress);
@@ -221,7 +221,7 @@ static int run(cli_run *run)
     hd_job_free(w.job);
     job_files_deinit(&w.files);
     bool fails = status != HD_OK || (o->strict && w.troubles);
-    run->reported = fails; /* what else was told is not fatal */
+    run->reported = fails; /* other errors are not fatal */
     return fails ? CLI_FAILED : CLI_OK;
 }
 

@@ -1,4 +1,4 @@
-/* memory.c - heddle memory: what was allocated, what was live at the peak, what never was freed */
+/* memory.c - heddle memory: allocations, memory live at the peak, and leaks */
 #include "cli/cli.h"
 #include "cli/commands/flame_out.h"
 #include "cli/report_out.h"
@@ -59,10 +59,10 @@ static const cli_option options[] = {
 
 /* ---- text ---- */
 
-/* What was found in a file. */
+/* Results of a file. */
 typedef struct found {
     hd_report report;
-    int64_t start_ns; /* of the trace: what times count from, as text shows them */
+    int64_t start_ns; /* start of the trace; text shows times relative to it */
 } found;
 
 static void print_table(const report_text *t, const char *name, const char *title, const char *hidden)
@@ -138,7 +138,7 @@ void memory_text(const report_text *t)
 static void print_json(cli_run *run, const char *path, const hd_report *report, bool more)
 {
     const hd_table_style style = {.format = HD_TABLE_JSON, .indent = 2};
-    cli_print(run, "%s{\n  ", more ? ",\n" : "");
+    cli_print(run, "%s{\n  " CLI_SCHEMA("memory-file") ",\n  ", more ? ",\n" : "");
     report_json_text(run, "file", path);
     for (size_t i = 0; i < report->table_count; i++) {
         cli_print(run, ",\n  \"%s\":", hd_table_name(report->tables[i]));

@@ -106,7 +106,7 @@ static hd_status read_both(hd_trace **out_cpu, hd_trace **out_gpu, cli_run *run)
     return status;
 }
 
-/* What would only give an empty result: the mistake behind it is said instead. */
+/* Fails with the likely mistake where the result would be empty. */
 static hd_status check_joined(cli_run *run, const hd_attribution *a)
 {
     const struct merge_options *o = run->options;
@@ -227,7 +227,7 @@ static void say_json(cli_printer *p, const flame_out *out, const hd_report *repo
 {
     const hd_sink sink = {cli_printer_write, p};
     const hd_table_style style = {.format = HD_TABLE_JSON, .indent = 2};
-    cli_say(p, "{\n  ");
+    cli_say(p, "{\n  " CLI_SCHEMA("merge") ",\n  ");
     if (out->is_trace) {
         cli_say_text_json(p, "output", out->path);
         cli_say(p, ",\n  \"format\": \"%s\"", out->format_name);

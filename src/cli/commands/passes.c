@@ -1,4 +1,4 @@
-/* passes.c - heddle passes: what can be done to a trace on its way, and the options */
+/* passes.c - heddle passes: the passes that transform a trace, and their options */
 #include "cli/report_out.h"
 #include "heddle/pass.h"
 #include "heddle/symbolize.h"
@@ -47,7 +47,6 @@ static void say_pass(cli_run *run, const hd_pass_about *about)
 
 static int run(cli_run *run)
 {
-    const hd_table_style json = {.format = HD_TABLE_JSON};
     hd_table *table;
     for (size_t i = 0; !run->global.json && pass_at(i); i++) {
         if (i && !run->global.quiet) cli_print(run, "\n");
@@ -58,9 +57,8 @@ static int run(cli_run *run)
     }
     if (!run->global.json) return CLI_OK;
     if (make_table(&table, &run->err) != HD_OK) return CLI_FAILED;
-    hd_table_write(table, (hd_sink){cli_write, run}, &json, &run->err);
+    report_json_rows(run, table, CLI_SCHEMA("passes"));
     hd_table_free(table);
-    cli_print(run, "\n");
     return run->err.status == HD_OK ? CLI_OK : CLI_FAILED;
 }
 

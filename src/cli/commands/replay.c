@@ -96,7 +96,7 @@ static void print_result(cli_run *run, const char *path, const hd_report *report
 
 /* ---- the command ---- */
 
-/* What is refused is told with why. *out_same: ties make no difference. */
+/* A refusal is reported with its reason. *out_same: the order of ties does not matter. */
 static hd_status replay_trace(bool *out_same, cli_run *run, const char *path, const hd_trace *trace,
                               const char *const *texts, const hd_gpus *gpus)
 {

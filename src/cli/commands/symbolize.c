@@ -137,7 +137,7 @@ static void say_json(cli_printer *p, const hd_symbolize_report *r)
         {"by_maps", r->by_maps}, {"no_module", r->no_module}, {"inlined", r->inlined}, {"nodes_in", r->nodes_in},
         {"nodes", r->nodes},     {"texts", r->texts},
     };
-    cli_say(p, "{\n  \"written\": %s", o->output ? "true" : "false");
+    cli_say(p, "{\n  " CLI_SCHEMA("symbolize") ",\n  \"written\": %s", o->output ? "true" : "false");
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
         cli_say(p, ",\n  \"%s\": %" PRIu64, sums[i].key, sums[i].value);
     cli_say_table_json(p, "modules", modules_table(&table, r, true, &p->run->err), &table);

@@ -209,7 +209,7 @@ static bool is_summary(const char *path)
     return cli_ends_with(path, strlen(path), ".hds");
 }
 
-/* What heddle summarize would make of the trace, which is then in no file. */
+/* Writes the summary that heddle summarize would make of the trace, without writing the trace. */
 static hd_status write_summary(const hd_trace *trace, const char *path, hd_error *err)
 {
     hd_job *job;
@@ -310,8 +310,7 @@ static int make_json(making *m)
         return CLI_FAILED;
     }
     if (hd_table_finish(&table, m->rows, err) != HD_OK) return CLI_FAILED;
-    hd_table_write(table, (hd_sink){cli_write, m->run}, &(hd_table_style){.format = HD_TABLE_JSON}, NULL);
-    cli_print(m->run, "\n");
+    report_json_rows(m->run, table, CLI_SCHEMA("synth"));
     hd_table_free(table);
     return CLI_OK;
 }

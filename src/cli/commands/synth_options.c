@@ -1,4 +1,4 @@
-/* synth_options.c - the options of `heddle synth`, and what they mean to the library */
+/* synth_options.c - the options of `heddle synth`, translated to the library's */
 #include "cli/commands/synth_options.h"
 
 #include <errno.h>
@@ -98,7 +98,7 @@ const cli_option synth_options[] = {
      .value = "CHANGE",
      FIELD(what_ifs),
      .help = "make a change to the program before it runs: scale:PATTERN=0.5, remove:PATTERN, fuse:PATTERN, "
-             "launch-cost:2us, streams:1, overlap, graph"},
+             "launch-cost:2us, streams:1, overlap, graph, plant:CODE=TIME (a cause that a finding names)"},
     COUNT("graphs", graphs, HD_SYNTH_GRAPH_MAX, "kernels of a graph that each layer launches as well"),
     FLAG("cupti", cupti, "make what an injected CUPTI library records: runtime calls, kernels and copies only"),
     {.name = "stacks",

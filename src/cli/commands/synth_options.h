@@ -1,4 +1,4 @@
-/* synth_options.h - what `heddle synth` was asked for */
+/* synth_options.h - the options of `heddle synth` */
 #ifndef HD_CLI_COMMANDS_SYNTH_OPTIONS_H
 #define HD_CLI_COMMANDS_SYNTH_OPTIONS_H
 
@@ -23,7 +23,7 @@ extern const synth_command synth_defaults;
 extern const cli_option synth_options[];
 extern const char *const synth_damage_kinds[];
 
-/* The options of the library; rank as hd_synth_options has it. false: run->err says what is wrong. */
+/* The options of the library; rank as in hd_synth_options. false: the error is in run->err. */
 bool synth_options_of(hd_synth_options *out, cli_run *run, const synth_command *command, int64_t rank);
 
 #endif

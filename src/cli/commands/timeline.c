@@ -69,7 +69,7 @@ static const char *name_at(size_t *out_size, const hd_table *table, size_t row, 
     return hd_table_is_null(table, row, column) ? "(no name)" : hd_table_get_string(out_size, table, row, column);
 }
 
-/* Does the terminal understand UTF-8, by what the environment says of the locale? */
+/* Whether the locale in the environment uses UTF-8. */
 static bool is_utf8(void)
 {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
@@ -92,7 +92,7 @@ static void print_color(const picture *p, size_t cell)
     }
 }
 
-/* From 0 for nothing to 8 for a column that is covered whole; what is there at all has 1. */
+/* Eight levels of coverage: 0 for none, 8 for a full column; any activity gets at least 1. */
 static void print_block(const picture *p, int64_t busy, int64_t length)
 {
     static const char *const blocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -121,7 +121,7 @@ static void print_cells(const picture *p, size_t row, size_t *cell)
     }
 }
 
-/* Appends text, at most up to `end`; a byte is a column, so what is not ASCII is not shown. */
+/* Appends text, at most up to `end`; a byte is a column, so only ASCII is shown. */
 static size_t add_label(char *label, size_t used, size_t end, const char *text, size_t size)
 {
     for (size_t k = 0; k < size && used < end; k++) label[used++] = text[k] >= ' ' && text[k] < 0x7f ? text[k] : '?';

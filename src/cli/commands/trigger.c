@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/report_out.h"
 #include "cli/times.h"
 #include "heddle/trigger.h"
 
@@ -80,7 +80,7 @@ static int run(cli_run *run)
 {
     const struct trigger_options *chosen = run->options;
     const hd_sink sink = {cli_write, run};
-    const hd_table_style json = {.format = HD_TABLE_JSON}, text = {.width = run->width, .bold_head = run->color};
+    const hd_table_style text = {.width = run->width, .bold_head = run->color};
     hd_trigger_options how = {.action = HD_TRIGGER_TOGGLE, .children = chosen->children};
     int64_t pid = 0;
     hd_table *captures;
@@ -93,9 +93,10 @@ static int run(cli_run *run)
                                actions[how.action]);
     if (hd_trigger(&captures, pid, &how, &run->err) != HD_OK) return CLI_FAILED;
     bool failed = has_errors(captures);
-    if (run->global.json || !run->global.quiet || failed)
-        hd_table_write(captures, sink, run->global.json ? &json : &text, &run->err);
-    if (run->global.json) cli_print(run, "\n");
+    if (run->global.json)
+        report_json_rows(run, captures, CLI_SCHEMA("trigger"));
+    else if (!run->global.quiet || failed)
+        hd_table_write(captures, sink, &text, &run->err);
     hd_table_free(captures);
     return failed || run->err.status != HD_OK ? CLI_FOUND : CLI_OK;
 }

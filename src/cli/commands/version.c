@@ -1,4 +1,4 @@
-/* version.c - heddle version: this release, and what it is built from */
+/* version.c - heddle version: the release, and the libraries it was built with */
 #include "cli/cli.h"
 
 #include "cli/build_config.h" /* made by Meson: compiler, libraries, parts */
@@ -18,7 +18,9 @@ enum { LIBRARY_COUNT = sizeof libraries / sizeof *libraries, PART_COUNT = sizeof
 
 static void print_json(cli_run *run)
 {
-    cli_print(run, "{\"name\": \"heddle\", \"version\": \"%s\", \"commit\": \"%s\", \"compiler\": \"%s\", ",
+    cli_print(run,
+              "{" CLI_SCHEMA(
+                  "version") ", \"name\": \"heddle\", \"version\": \"%s\", \"commit\": \"%s\", \"compiler\": \"%s\", ",
               hd_version(), HD_COMMIT, HD_COMPILER);
     cli_print(run, "\"libraries_static\": %s, \"libraries\": {", HD_LIBRARIES_STATIC ? "true" : "false");
     for (int i = 0; i < LIBRARY_COUNT; i++)

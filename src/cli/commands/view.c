@@ -92,7 +92,7 @@ enum { TRACES_OPEN = 32 };
 /* Errors come from the threads that read, and are printed as they come. */
 typedef struct view_errors {
     pthread_mutex_t lock;
-    cli_run *run; /* NULL: nobody prints any more */
+    cli_run *run; /* NULL: printing has ended */
     int wake[2];  /* a pipe to the thread that waits */
     bool is_left; /* to the end of the process */
 } view_errors;
@@ -112,7 +112,7 @@ static void on_failed(void *user, const char *path, const hd_error *why)
     (void)ignored;
 }
 
-/* The files that are there; the others are told at once. */
+/* The files that exist; missing ones are reported at once. */
 static hd_status find_files(job_files *files, cli_run *run)
 {
     for (int i = 0; i < run->operand_count; i++) {
@@ -201,7 +201,7 @@ static void print_address(cli_run *run, const hd_view *view)
 {
     const char *url = hd_view_url(view), *token = hd_view_token(view);
     if (run->global.json) {
-        cli_print(run, "{");
+        cli_print(run, "{" CLI_SCHEMA("view") ", ");
         report_json_text(run, "url", url);
         cli_print(run, ", \"port\": %u, ", hd_view_port(view));
         if (token)
@@ -233,7 +233,7 @@ static void print_hints(cli_run *run, const hd_view *view)
 
 static void on_signal(int number)
 {
-    (void)number; /* what matters is that pselect returns */
+    (void)number; /* the handler only has to interrupt pselect */
 }
 
 /* Signals that end the view are blocked, but while it waits: *waiting is the mask for that. */
@@ -279,8 +279,8 @@ static void wait_for_end(cli_run *run, hd_view *view, size_t count, int wake, co
     }
 }
 
-/* What a request takes for a moment goes back to the system with it: blocks of 256 kB and more have pages of their
- * own (glibc otherwise keeps what was freed once), and threads share few heaps. */
+/* Memory of a request goes back to the system after it: blocks of 256 kB and more are mapped separately (glibc
+ * otherwise keeps freed memory), and threads share few heaps. */
 static void choose_heap(void)
 {
 #ifdef __GLIBC__

@@ -1,7 +1,7 @@
-/* ascend.h - databases of the Ascend PyTorch profiler, msprof and MindStudio: what the files of the reader share
+/* ascend.h - databases of the Ascend PyTorch profiler, msprof and MindStudio: shared by the reader's files
  *
- * In: an SQLite file, ascend_pytorch_profiler_N.db or msprof_N.db. Out: a trace. Begin with tables.c, which says what
- * becomes of which table and column; place.c has tracks, names and kinds of work, lookup.c what is read before events.
+ * In: an SQLite file, ascend_pytorch_profiler_N.db or msprof_N.db. Out: a trace. Begin with tables.c, which maps tables
+ * and columns; place.c has tracks, names and kinds of activities, lookup.c data that is read before events.
  */
 #ifndef HD_FORMAT_ASCEND_ASCEND_H
 #define HD_FORMAT_ASCEND_ASCEND_H
@@ -20,7 +20,7 @@ enum {
     ASCEND_GLOBAL_TASK,
     ASCEND_CONNECTION,
     ASCEND_TYPE, /* among the strings, or a number */
-    ASCEND_ID,   /* of what is counted: an HBM, a core */
+    ASCEND_ID,   /* of the counted thing: an HBM, a core */
     ASCEND_GROUP,
     ASCEND_DOMAIN,
     ASCEND_RANGE,
@@ -35,16 +35,16 @@ enum {
     ASCEND_RELEASE_RESERVED,
 };
 
-/* What a track is: the second number it is remembered by; the first is made of those in brackets. */
+/* The kind of a track: the second number of its key; the first number is made of the values in brackets. */
 enum {
     ASCEND_THREAD = 1, /* (globalTid) */
     ASCEND_NPU,        /* the process of a device (device) */
     ASCEND_COUNTERS,   /* of a device (string of the table, device) */
-    ASCEND_TOLD,       /* a row of a device beside its streams (device, string) */
+    ASCEND_TOLD,       /* a track of a device next to its streams (device, string) */
     ASCEND_QUEUE,      /* from here on: + pid (device, stream) */
 };
 
-/* Ids of what is missing. */
+/* Whether an id is present. */
 static inline bool ascend_is_id(int64_t id)
 {
     return id != HD_NO_NUMBER && id != UINT32_MAX;
@@ -63,12 +63,12 @@ typedef struct ascend_connection {
 
 typedef struct ascend_state {
     sq_strings modules;                 /* ENUM_MODULE */
-    sq_side tasks, collectives, copies; /* what other tables say of tasks, by globalTaskId */
+    sq_side tasks, collectives, copies; /* data that other tables have about tasks, by globalTaskId */
     sq_side connections_of;             /* connectionId of PYTORCH_API -> items: its connections */
     hd_map frames;                      /* stream, taskId of tasks with subtasks; ascend_queue_key */
     hd_map devices;                     /* connection of a collective -> device of its tasks, HD_NONE: unknown */
     hd_map ranks;                       /* device -> rank */
-    hd_map steps;                       /* those that operators tell */
+    hd_map steps;                       /* steps that operators refer to */
     hd_map chains;                      /* PYTORCH_CALLCHAINS */
     hd_map connection_index;            /* connection -> index */
     ascend_connection *connections;

@@ -1,4 +1,4 @@
-/* lookup.c - what an Ascend database tells once: texts, tasks, connections, call chains; and what tracks are called */
+/* lookup.c - data that an Ascend database stores once: texts, tasks, connections, call chains; and names of tracks */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -255,7 +255,7 @@ typedef struct host_reader {
     size_t rows;
 } host_reader;
 
-/* Machines of one name, which may be that of their image, are told apart by the number of it. */
+/* Machines with equal names, which may be that of their image, are distinguished by their number. */
 static hd_status see_host(void *user, const sq_value *const *v, hd_error *err)
 {
     enum { NAME_MAX_SIZE = 200, UID_MAX_SIZE = 60 };

@@ -1,8 +1,9 @@
 /* place.c - track, name and kind of a row
  *
- * A device is a process "NPU 0" with a row for each stream. Its collectives and MindStudio's analysis have rows of
- * their own there, which tell of the streams' work and are none; what is sampled stands in a process "NPU 0 HBM" for
- * each table. A task with subtasks (FFTS+: a collective, or a kernel of mixed cores) is the span of these, and no work.
+ * A device is a process "NPU 0" with a track for each stream. Its collectives and MindStudio's analysis have tracks of
+ * their own there; these describe the streams' activities and are not activities themselves. Sampled values are in a
+ * process "NPU 0 HBM" per table. A task with subtasks (FFTS+: a collective, or a kernel of mixed cores) is the span of
+ * these, and not an activity.
  */
 #include <stdio.h>
 #include <strings.h>
@@ -53,7 +54,7 @@ static uint32_t stream_track(sq_worker *w)
     return track->track;
 }
 
-/* A row of a device beside its streams. */
+/* A track of a device next to its streams. */
 static uint32_t told_track(sq_worker *w, int64_t device, uint32_t name)
 {
     hd_builder *b = w->reader->builder;
@@ -98,7 +99,7 @@ static const ascend_connection *find_connection(const sq_worker *w, int64_t id)
     return ascend_is_id(id) && hd_map_get(&at, &s->connection_index, (uint64_t)id, 0) ? &s->connections[at] : NULL;
 }
 
-/* Where work of a device begins that one operator, or range, of the host asked for. */
+/* The end of a flow at an activity that an operator, or range, of the host requested. */
 static void end_flow(sq_worker *w, int64_t connection)
 {
     const ascend_connection *c = find_connection(w, connection);
@@ -129,7 +130,7 @@ static bool begins_any(hd_string text, const char *const *words)
     return *words != NULL;
 }
 
-/* The category of a task by its type; work that is none of these is a kernel, whose category it has already. */
+/* The category of a task by its type; all other activities are kernels, which already have their category. */
 static void set_kind(sq_worker *w, hd_string type, bool is_known)
 {
     static const char *const copies[] = {"memcpy", "sdma", "pcie", "rdma", NULL};
@@ -152,7 +153,7 @@ static bool is_frame(const sq_worker *w)
                       (uint64_t)sq_field(w, ASCEND_TASK_ID));
 }
 
-/* Of a collective only what moves or reduces is work; what it records and waits for is none. */
+/* Of a collective only tasks that move or reduce data are activities; records and waits are not. */
 static void set_collective_kind(sq_worker *w, int64_t task, hd_string type)
 {
     const ascend_state *s = ascend_of(w);
@@ -195,7 +196,7 @@ const char *ascend_place_task(sq_worker *w)
     return NULL;
 }
 
-/* ---- told of a device ---- */
+/* ---- properties of a device ---- */
 
 const char *ascend_place_collective(sq_worker *w)
 {
@@ -295,7 +296,7 @@ const char *ascend_place_op(sq_worker *w)
     return NULL;
 }
 
-/* A range that ends on whatever thread, and may cross others: two points of an async slice. */
+/* A range that may end on another thread, and cross others: two points of an async slice. */
 static const char *place_async(sq_worker *w)
 {
     int64_t id = sq_field(w, ASCEND_RANGE), thread = sq_field(w, ASCEND_END_TID);
@@ -353,7 +354,7 @@ const char *ascend_place_counter(sq_worker *w)
     return NULL;
 }
 
-/* As Kineto has it; `size` below 0: freed. What GE allocates has no stream, and totals of its own. */
+/* As in Kineto; negative `size`: freed. Memory that GE allocates has no stream, and its own totals. */
 static void add_memory(sq_worker *w, int64_t address, int64_t size, int allocated, int reserved)
 {
     enum { PRIVATEUSE1 = 20 };
@@ -375,7 +376,7 @@ void ascend_take_times(sq_worker *w)
     if (w->row.start_ns == HD_NO_TIME) w->row.start_ns = sq_field(w, ASCEND_RELEASE);
 }
 
-/* The table has no addresses: the number of its row stands for one. */
+/* The table has no addresses: the row number is used instead. */
 const char *ascend_place_lifetime(sq_worker *w)
 {
     const ascend_state *s = ascend_of(w);

@@ -1,9 +1,9 @@
-/* tables.c - what becomes of which table and column of an Ascend database
+/* tables.c - the mapping of tables and columns of an Ascend database
  *
  * Format   hiascend.com, "Data in ascend_pytorch_profiler_{Rank_ID}.db" and "Description of .db Data Exported by
  *          msprof"; SCHEMA_VERSION 1.0.0 seen. MindStudio adds columns (depth, waitNs) and OVERLAP_ANALYSIS
  * Maps     tasks -> slices of streams; calls, operators, ranges -> slices of threads; collectives -> slices of their
- *          group; operators' memory -> "[memory]" instants; what is sampled -> counters
+ *          group; operators' memory -> "[memory]" instants; samples -> counters
  * Units    Unix ns
  * Shapes   n rows -> n events; connections -> flow points; lifetimes and ranges of two threads -> 2
  */
@@ -110,7 +110,7 @@ static const char *const looked_up[] = {"STRING_IDS",
                                         "TASK_PMU_INFO",
                                         "CONNECTION_IDS",
                                         "PYTORCH_CALLCHAINS",
-                                        "connectionCats", /* what flows are called */
+                                        "connectionCats", /* the names of flows */
                                         NULL};
 
 const hd_sql_mapping ascend_mapping = {

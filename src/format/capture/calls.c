@@ -1,10 +1,10 @@
-/* calls.c - what is known of calls by their correlation ids */
+/* calls.c - facts about calls, by correlation id */
 #include <stdlib.h>
 
 #include "base/memory/vector.h"
 #include "format/capture/capture.h"
 
-/* NULL: nothing is known. */
+/* NULL: none. */
 static capture_call *find(const capture_calls *calls, uint64_t key, uint64_t hash)
 {
     uint32_t at;
@@ -24,7 +24,7 @@ bool capture_calls_add(capture_calls *calls, uint64_t key, uint64_t stack, uint6
         call = &calls->list[calls->count++];
         *call = (capture_call){.key = key};
     }
-    /* The stack and the external id may be told apart. */
+    /* The stack and the external id may be recorded separately. */
     if (stack) call->stack = (uint32_t)stack;
     if (external) call->external = external;
     return true;

@@ -1,6 +1,4 @@
-/* capture.h - captures: chunks (read.c), what they refer to (lists.c), events into rows
- * (rows.c)
- */
+/* capture.h - captures: chunks (read.c), lists that they refer to (lists.c), events as rows (rows.c) */
 #ifndef HD_FORMAT_CAPTURE_CAPTURE_H
 #define HD_FORMAT_CAPTURE_CAPTURE_H
 
@@ -24,13 +22,13 @@ typedef struct capture_event {
     uint64_t track, args, stack, correlation, node; /* 0: none */
 } capture_event;
 
-/* Decode the next; `event` holds the one before it (zero before the first). false: no event, b->failed or not. */
+/* Decodes the next event; `event` has the previous one (zero before the first). false: no more events, or b->failed. */
 bool capture_next_event(capture_event *event, hd_byte_reader *b);
 
-/* A double in the fewest digits that give it again. What is no number is text, as JSON has none for it. */
+/* A double with the fewest digits that represent it exactly. A non-number is text, since JSON has no number for it. */
 hd_value capture_double(hd_builder *builder, double value);
 
-/* What was said of calls and of nodes of graphs, by correlation id and by node (calls.c). */
+/* Facts about calls and about nodes of graphs, by correlation id and by node (calls.c). */
 typedef struct capture_call {
     uint64_t key;
     uint64_t external; /* 0: none */
@@ -45,7 +43,7 @@ typedef struct capture_calls {
 
 /* Zero-initialised is empty. The last that was said of a key holds. false: no memory. */
 bool capture_calls_add(capture_calls *calls, uint64_t key, uint64_t stack, uint64_t external);
-const capture_call *capture_calls_find(const capture_calls *calls, uint64_t key); /* NULL: nothing is known */
+const capture_call *capture_calls_find(const capture_calls *calls, uint64_t key); /* NULL: none */
 void capture_calls_deinit(capture_calls *calls);
 
 /* What rows look up. */

@@ -159,8 +159,8 @@ static hd_status read_args(capture_lists *lists, uint64_t id, hd_byte_reader *b,
     return HD_OK;
 }
 
-/* Devices are processes of their own, numbered like the device. A process of that number, as containers have them,
- * keeps its number; the device is then called "GPU 1". */
+/* Devices are processes of their own, numbered like the device. If a process has that number, as in containers, it
+ * keeps it; the device is then named "GPU 1". */
 static uint32_t device_track(capture_lists *lists, uint64_t device, hd_ident tid)
 {
     char name[32];
@@ -256,7 +256,7 @@ static hd_status read_list(capture_lists *lists, unsigned type, hd_byte_reader *
 
 /* ---- facts ---- */
 
-/* Those of a key replace each other. There are few: a file that has more is damaged. */
+/* Facts with equal keys replace each other. There are few: a file with more is damaged. */
 static hd_status set_fact(capture_lists *lists, const fact *value, hd_byte_reader *b, hd_error *err)
 {
     for (size_t i = 0; i < lists->fact_count; i++) {
@@ -406,7 +406,7 @@ static void add_priorities(capture_lists *lists, const hd_map *priorities)
     }
 }
 
-/* The metadata heddle.capture says what streams there are. */
+/* The metadata heddle.capture lists the streams. */
 static hd_status find_priorities(capture_lists *lists, hd_error *err)
 {
     hd_map priorities = {0};

@@ -1,4 +1,4 @@
-/* lists.h - what the events of a capture refer to by id: names, arguments, tracks, frames; and its facts
+/* lists.h - lists that the events of a capture refer to by id: names, arguments, tracks, frames; and its facts
  *
  *     capture_lists_new(&lists, …);   capture_lists_read(lists, …) for each chunk;   capture_lists_settle(lists, …);
  *     capture_lists_name(lists, id), …_args, …_track, …_stack;   capture_lists_finish(lists, …);
@@ -23,12 +23,12 @@ typedef struct capture_lists capture_lists;
 hd_status capture_lists_new(capture_lists **out, hd_builder *builder, uint32_t pid, uint64_t file_bytes, hd_error *err);
 void capture_lists_free(capture_lists *lists);
 
-/* A chunk of a list, of notes or of metadata. payload.failed: it makes no sense; what came before stays. */
+/* Reads a chunk of a list, of notes or of metadata. payload.failed: it is invalid; entries before the fault stay. */
 hd_status capture_lists_read(capture_lists *lists, unsigned type, hd_byte_reader *payload, hd_error *err);
 /* All chunks were read: frames find their modules, kernels the priority of their stream. */
 hd_status capture_lists_settle(capture_lists *lists, hd_error *err);
 
-/* Of an id in the file, 0: none. What is not in the file is counted as lost. */
+/* For an id in the file, 0: none. An id that is not in the file is counted as lost. */
 uint32_t capture_lists_name(capture_lists *lists, uint64_t id);             /* string id; "(lost name)" */
 const capture_args *capture_lists_args(capture_lists *lists, uint64_t id);  /* NULL: none */
 uint32_t capture_lists_track(capture_lists *lists, uint64_t id);            /* HD_NONE: none */

@@ -9,8 +9,8 @@
  * Errors   UNSUPPORTED: another major version;
  *          DAMAGED: not even a whole header
  *
- * Chunks stand one behind the other, each with its checksums. A file that was cut has whole chunks up to the cut. Where
- * bytes are damaged, the reader goes on at the next whole chunk; the numbers of a thread's events say what is missing.
+ * Chunks are consecutive, each with its checksums. A truncated file has whole chunks up to the cut. After damaged bytes
+ * the reader continues at the next whole chunk; the numbers of a thread's events show what is missing.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@
 typedef struct thread {
     uint32_t track;            /* HD_NONE: not given yet */
     uint32_t name;             /* string id */
-    uint64_t tid;              /* 0: not told */
+    uint64_t tid;              /* 0: unknown */
     bool has_elsewhere;        /* events on tracks of others */
     uint64_t next;             /* number of its next event */
     uint64_t refused, evicted; /* so far */
@@ -84,8 +84,8 @@ static hd_status note(reader *r, const char *code, hd_ledger_level level, uint64
     return HD_OK;
 }
 
-/* Without an end, what stood in the rings of the program is lost, how much nobody knows. It is lost there and not here: a
- * capture that has just begun is an empty trace, and not one that cannot be read. */
+/* Without an end chunk, the events in the program's rings are lost, an unknown number. They were lost in the program,
+ * not by this reader: so a capture that has just begun is an empty trace, not an unreadable one. */
 static hd_status note_end(reader *r)
 {
     static const char code[] = "capture.not-finished";
@@ -165,11 +165,11 @@ static thread *find_thread(reader *r, uint32_t number)
     return &r->threads[r->thread_count - 1];
 }
 
-/* A tid that another thread had before is told apart by its number. */
+/* A tid that an earlier thread had is made unique by the thread's number. */
 static hd_status give_track(reader *r, thread *t, uint32_t number)
 {
     char text[48];
-    uint64_t tid = t->tid ? t->tid : number; /* nobody said its tid: its number stands for it */
+    uint64_t tid = t->tid ? t->tid : number; /* unknown tid: the thread's number is used */
     hd_ident pid = {HD_IDENT_NUMBER, capture_number_text(r->builder, r->pid)},
              ident = {HD_IDENT_NUMBER, capture_number_text(r->builder, tid)};
     t->track = hd_builder_track(r->builder, pid, ident, false);
@@ -199,7 +199,7 @@ static hd_status read_thread(reader *r, const chunk *c, hd_byte_reader *b)
     return HD_OK;
 }
 
-/* A thread whose events all stand on tracks of others, as that of a tracer, has none itself. */
+/* A thread whose events are all on tracks of others, such as a tracer's, has no track of its own. */
 static hd_status give_silent_tracks(reader *r)
 {
     for (size_t number = 0; number < r->number_count; number++) {
@@ -211,8 +211,8 @@ static hd_status give_silent_tracks(reader *r)
 
 /* ---- events ---- */
 
-/* What the numbers at the head of a chunk say: events between the last chunk of the thread and this one that were
- * neither evicted nor are here. */
+/* Checks the numbers at the start of a chunk: counts events between the thread's previous chunk and this one that were
+ * neither evicted nor read. */
 static bool account(reader *r, thread *t, hd_byte_reader *b, uint64_t *count)
 {
     uint64_t first = hd_byte_reader_varint(b);
@@ -222,7 +222,7 @@ static bool account(reader *r, thread *t, hd_byte_reader *b, uint64_t *count)
     if (b->failed || first < t->next || refused < t->refused || evicted < t->evicted ||
         *count > hd_byte_reader_left(b) || first > UINT64_MAX - *count)
         return false;
-    /* The ring may have evicted more since this chunk's events were taken out: those are counted ahead. */
+    /* The ring may have evicted more after this chunk's events were read from it: those are counted in advance. */
     uint64_t gap = first - t->next, known = evicted - t->evicted;
     uint64_t explained = gap < known ? gap : known;
     r->missing += gap - explained;
@@ -260,7 +260,7 @@ static hd_status read_events(reader *r, const chunk *c, hd_byte_reader *b)
     return HD_OK;
 }
 
-/* What is said of calls and nodes, which may stand behind the events that it is about. */
+/* Reads facts about calls and nodes, which may be stored after the events they are about. */
 static hd_status look_for_calls(reader *r, hd_byte_reader b)
 {
     enum { HEAD = 4 };
@@ -282,7 +282,7 @@ static hd_status look_for_calls(reader *r, hd_byte_reader b)
 
 /* ---- chunks ---- */
 
-/* Bytes of the file, until others are asked for; NULL: they cannot be read, and r->status says it. */
+/* Bytes of the file, valid until the next call; NULL: unreadable, see r->status. */
 static const uint8_t *bytes_at(reader *r, uint64_t offset, uint64_t size)
 {
     const uint8_t *p = r->status == HD_OK ? hd_window_at(&r->window, offset, (size_t)size, r->err) : NULL;
@@ -290,7 +290,7 @@ static const uint8_t *bytes_at(reader *r, uint64_t offset, uint64_t size)
     return p;
 }
 
-/* What the header at p says. */
+/* Decodes the header at p. */
 static chunk chunk_of(const uint8_t *p, uint64_t offset)
 {
     return (chunk){.offset = offset,
@@ -320,7 +320,7 @@ static bool chunk_at(chunk *out, reader *r, uint64_t at)
     return true;
 }
 
-/* Where the next byte stands that a chunk may begin with, or the end. */
+/* The offset of the next byte that a chunk may begin with, or the end. */
 static uint64_t find_chunk(reader *r, uint64_t from)
 {
     enum { STEP = 1 << 16 };
@@ -333,9 +333,9 @@ static uint64_t find_chunk(reader *r, uint64_t from)
     return r->file.size;
 }
 
-/* The next whole chunk from `at` on; false: none. Whole chunks may stand within what a header that is right takes for
- * its payload, so that the search goes on right behind it. No file of ours has such headers within each other, as they
- * would be read for hours: once they claimed more than the whole file, their payloads are skipped. */
+/* The next whole chunk from `at` on; false: none. Whole chunks may be inside of what a correct header claims as its
+ * payload, so the search continues right after the header. Only a hostile file nests headers deeply, which would take
+ * hours: once they claim more than the whole file, their payloads are skipped. */
 static bool next_chunk(chunk *out, reader *r, uint64_t *at)
 {
     uint64_t from = *at;
@@ -354,8 +354,9 @@ static bool next_chunk(chunk *out, reader *r, uint64_t *at)
     return true;
 }
 
-/* The totals. Not all stands in chunks of threads as well: events of signal handlers, of threads that there was no
- * memory for, what a full disk had no room to say, and what stood in a thread's last chunks, if they are damaged. */
+/* The totals. Some events are only in the totals, not in chunks of threads: events of signal handlers, of threads
+ * without memory, losses that a full disk had no room to record, and events in a thread's last chunks, if those are
+ * damaged. */
 static void read_end(reader *r, hd_byte_reader *b)
 {
     r->is_finished = true;
@@ -402,7 +403,7 @@ static hd_status read_chunk(reader *r, chunk *c)
     return status == HD_OK && b->failed ? damaged_chunk(r, c) : status;
 }
 
-/* The second time: threads and events, whose checksums were right. */
+/* The second pass: threads and events of chunks with correct checksums. */
 static hd_status read_kept(reader *r, uint64_t offset)
 {
     chunk c;
@@ -428,7 +429,7 @@ static hd_status note_losses(reader *r)
     HD_TRY(note(r, "capture.bytes-skipped", HD_LEDGER_REPAIR, r->skipped_bytes, r->skipped_at));
     HD_TRY(note(r, "capture.events-missing", HD_LEDGER_LOSS, r->missing, HD_OFFSET_NONE));
     HD_TRY(note(r, "capture.names-lost", HD_LEDGER_LOSS, capture_lists_lost(r->context.lists), HD_OFFSET_NONE));
-    /* What a program chose to drop is no damage of the file. */
+    /* Events that the program chose to drop are not damage of the file. */
     if (r->refused)
         hd_builder_ledger(r->builder, CAPTURE_STAGE, "capture.dropped-newest", HD_LEDGER_LOSS, r->refused,
                           HD_OFFSET_NONE);

@@ -139,7 +139,7 @@ hd_value capture_double(hd_builder *builder, double value)
     return (hd_value){HD_ARG_NUMBER, hd_builder_intern_text(builder, text)};
 }
 
-/* As PyTorch says it: bytes below 0 for a release, which are absent if they are not known. */
+/* As in PyTorch: negative bytes for a release, absent if they are unknown. */
 static void add_memory(capture_rows *rows, const capture_event *event)
 {
     bool is_release = event->kind == CAPTURE_RELEASE, on_host = event->device == HOST;
@@ -256,7 +256,7 @@ static uint32_t external_key(capture_rows *rows)
     return rows->key_external;
 }
 
-/* What tracers say of an event besides. */
+/* Adds further data of tracers. */
 static void add_more(capture_rows *rows, const capture_event *event)
 {
     const capture_call *call = capture_calls_find(&rows->context->calls, event->correlation);
@@ -272,7 +272,7 @@ static void add_more(capture_rows *rows, const capture_event *event)
     if (stack != HD_STACK_NONE && rows->want_args) add_arg(rows, rows->key_stack, HD_SCOPE_EVENT, HD_ARG_INT, stack);
 }
 
-/* The shape of the arguments. A trace has room for so many sets of keys: beyond it those of tracers are left out. */
+/* The shape of the arguments. A trace has a limit of shapes: beyond it the tracers' keys are left out. */
 static uint32_t shape_of(capture_rows *rows, const capture_event *event)
 {
     bool has_args = false;
@@ -332,15 +332,15 @@ static hd_status add_row(capture_rows *rows, uint32_t track, const capture_event
     add_more(rows, event);
     if (rows->count) {
         row.shape = shape_of(rows, event);
-        if (row.shape == HD_NONE) return HD_NOMEM(err); /* there are not that many sets of keys */
+        if (row.shape == HD_NONE) return HD_NOMEM(err); /* cannot be the limit: the number of such shapes is small */
     }
     return hd_rows_out_add(&rows->out, &row, rows->values, err);
 }
 
 /* ---- waits ---- */
 
-/* A wait of the host for a GPU is told of as the GPU's, without its thread; those of several threads would cross. It
- * belongs into the call that waits, which may stand behind it. */
+/* A wait of the host for a GPU is recorded as the GPU's, without its thread; waits of several threads would cross. It
+ * belongs in the call that waits, which may be recorded later. */
 static hd_status hold(capture_rows *rows, const capture_event *event, uint32_t track, hd_error *err)
 {
     if (!hd_grow((void **)&rows->held, &rows->held_capacity, rows->held_count, sizeof *rows->held))

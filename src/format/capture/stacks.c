@@ -1,5 +1,6 @@
 /* stacks.c - modules, symbols and frames of a capture -> the stacks of a trace */
 #include "format/capture/stacks.h"
+#include "base/text/ends.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,7 +141,7 @@ static int by_start(const void *a, const void *b)
 {
     const range *x = a, *y = b;
     if (x->start != y->start) return x->start < y->start ? -1 : 1;
-    return (x->id > y->id) - (x->id < y->id); /* the newer one holds an address */
+    return (x->id > y->id) - (x->id < y->id); /* of two ranges the newer one is mapped */
 }
 
 static void sort_by_start(ranges *list)
@@ -149,8 +150,8 @@ static void sort_by_start(ranges *list)
     if (list->count) hd_sort(list->items, list->count, sizeof *list->items, by_start);
 }
 
-/* What holds the address. Ranges may overlap where a module took the place of another: of those that begin last, a
- * few are looked at. */
+/* The range that contains the address. Ranges may overlap if a module replaced another: of those that begin last, a few
+ * are checked. */
 static const range *find(const ranges *list, uint64_t address)
 {
     size_t begun = hd_sorted_up_to(address, list->items, list->count, sizeof *list->items);
@@ -176,10 +177,8 @@ typedef struct named_range {
 static int by_name(const void *a, const void *b)
 {
     const named_range *x = a, *y = b;
-    size_t size = x->name.size < y->name.size ? x->name.size : y->name.size;
-    int order = size ? memcmp(x->name.data, y->name.data, size) : 0;
+    int order = hd_text_compare(x->name.data, x->name.size, y->name.data, y->name.size);
     if (order) return order;
-    if (x->name.size != y->name.size) return x->name.size < y->name.size ? -1 : 1;
     return (x->range->name > y->range->name) - (x->range->name < y->range->name); /* paths are interned */
 }
 
@@ -225,7 +224,7 @@ static size_t text_of(char out[FRAME_BYTES], const capture_stacks *stacks, uint6
     return size < FRAME_BYTES ? (size_t)size : FRAME_BYTES - 1;
 }
 
-/* Frames that have a name are those of an interpreter, if they are no "MODULE+0xOFFSET". */
+/* Named frames are an interpreter's, unless they are "MODULE+0xOFFSET". */
 static hd_frame_kind kind_of(const char *text, size_t size, bool is_named)
 {
     if (size > 4 && memcmp(text, "py::", 4) == 0) return HD_FRAME_PYTHON;

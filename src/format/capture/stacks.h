@@ -1,7 +1,7 @@
 /* stacks.h - modules, symbols and frames of a capture -> the stacks of a trace
  *
- * Frames are addresses. Once all modules are known, each becomes "libm.so.6+0x1f3a", the address that the file's own
- * symbols have, which `heddle symbolize` makes a name of; the file's path and build-id stand in the top-level key
+ * Frames are addresses. Once all modules are known, each becomes "libm.so.6+0x1f3a", with the address in the file's own
+ * symbols, which `heddle symbolize` converts to a name; the file's path and build-id are in the top-level key
  * `modules`.
  */
 #ifndef HD_FORMAT_CAPTURE_STACKS_H

@@ -1,12 +1,12 @@
 /* chakra.c - execution traces of Chakra: JSON of PyTorch's observer and of chakra_trace_link, .et protobuf -> trace
  *
  * Format   JSON {"schema":"1.1.1-chakra.0.0.4", …, "nodes":[…]} of torch/csrc/profiler/standalone, and of
- *          chakra_trace_link, which adds times and GPU work; .et: messages of et_def.proto, each behind its length.
- *          docs/formats/chakra.md has the mapping
+ *          chakra_trace_link, which adds times and GPU activities; .et: messages of et_def.proto, each after its
+ *          length. docs/formats/chakra.md has the mapping
  * Sniffs   the keys "schema" and "nodes"; a GlobalMetadata: a version of digits and points, or attributes
  * Maps     nodes -> slices; data and inter-thread dependencies, and control dependencies across rows -> flows
- * Units    µs -> ns. Without times a JSON trace has the order of its nodes, a tick (ns) each; an .et without starts
- *          the earliest ones that durations and dependencies allow
+ * Units    µs -> ns. A JSON trace without times gets the order of its nodes, a tick (ns) each; an .et without starts
+ *          gets the earliest starts that durations and dependencies allow
  * Shapes   n nodes -> n rows, and two for each flow
  * Errors   FORMAT: no nodes; DAMAGED: when strict
  */

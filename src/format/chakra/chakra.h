@@ -1,4 +1,4 @@
-/* chakra.h - what the files of this folder share: a node of an execution trace, and what the reader knows of those seen
+/* chakra.h - shared by the files of this folder: a node of an execution trace, and the reader's data about nodes so far
  *
  *     et_json.c, et_proto.c ──> chakra_node, its arguments in reader->args ──> et_nodes.c ──> slices and flows
  *
@@ -38,7 +38,7 @@ typedef struct chakra_node {
     uint64_t type;
     bool has_start, has_duration, is_cpu, has_is_cpu;
     hd_fixed start, duration;                  /* ns */
-    int64_t thread, stream, scope, collective; /* HD_NO_NUMBER: not told */
+    int64_t thread, stream, scope, collective; /* HD_NO_NUMBER: not given */
 } chakra_node;
 
 /* Where a node went. */
@@ -57,7 +57,7 @@ typedef struct chakra_reader {
     hd_builder *builder;
     const hd_read_options *options;
     hd_args args;
-    bool by_order; /* nodes are written when they end, their ids are given when they begin */
+    bool by_order; /* nodes are written when they end, and numbered when they begin */
     int64_t pid;
     chakra_seen *seen;
     size_t seen_count, seen_capacity;
@@ -70,7 +70,7 @@ typedef struct chakra_reader {
     uint32_t key_id, key_type, key_edges[CHAKRA_DEPENDENCIES], types[CHAKRA_TYPES], unknown; /* string ids, of .et */
     uint64_t untimed, twice, missing, flows, bad_times;
     uint64_t damaged, damage_offset;
-    uint64_t scanned; /* bytes looked at for a node behind damage: bounds the work */
+    uint64_t scanned; /* bytes scanned for a node after damage: bounds the time */
     bool is_cut;
     uint64_t read_bytes;
 } chakra_reader;
@@ -80,7 +80,7 @@ void chakra_node_init(chakra_node *node);
 hd_status chakra_add_edge(chakra_reader *reader, chakra_dependency kind, uint64_t from, hd_error *err);
 /* Adds the node in hand with its arguments, and forgets both. */
 hd_status chakra_add_node(chakra_reader *reader, const chakra_node *node, hd_error *err);
-/* What is damaged is passed over, or refused when strict. */
+/* Damage is skipped and counted, or an error when strict. */
 hd_status chakra_damage(chakra_reader *reader, uint64_t offset, hd_error *err);
 
 bool chakra_is_json(const unsigned char *head, size_t size);

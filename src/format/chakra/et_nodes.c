@@ -30,9 +30,10 @@ hd_status chakra_add_edge(chakra_reader *r, chakra_dependency kind, uint64_t fro
     return HD_OK;
 }
 
-/* ---- where a node stands ---- */
+/* ---- the position of a node ---- */
 
-/* Of a device: what says so, or has a stream, or is of a type that devices have, unless it is said to be the CPU's. */
+/* Whether a node is on a device: it says so, or has a stream, or is of a type that devices have, unless it is marked as
+ * the CPU's. */
 static bool is_device(const chakra_node *node)
 {
     if (node->has_is_cpu) return !node->is_cpu;
@@ -63,7 +64,7 @@ static uint32_t category_of(const chakra_reader *r, const chakra_node *node)
     return hd_builder_intern_text(r->builder, name);
 }
 
-/* What the device does at one time stands on one row: by the stream, else by the sort of work. */
+/* Concurrent activities of a device need different tracks: one per stream, else one per kind of activity. */
 static uint32_t track_of(chakra_reader *r, const chakra_node *node)
 {
     hd_builder *b = r->builder;
@@ -104,7 +105,7 @@ static int64_t add_times(int64_t a, int64_t b)
     return __builtin_add_overflow(a, b, &a) ? INT64_MAX : a;
 }
 
-/* A node gets its id when it begins, and is written when it ends: it lasts to behind the last id within it. */
+/* A node gets its id when it begins, and is written when it ends: it lasts until after the last id within it. */
 static void time_by_order(hd_row *row, const chakra_node *node, int64_t *clock)
 {
     int64_t id = node->id < INT64_MAX - 1 ? (int64_t)node->id : INT64_MAX - 1;
@@ -113,7 +114,7 @@ static void time_by_order(hd_row *row, const chakra_node *node, int64_t *clock)
     row->duration_ns = *clock + 1 - id;
 }
 
-/* As early as what it waits for, and what stands before it on its row, allow. */
+/* The earliest start allowed by its dependencies and by the previous node of its track. */
 static void time_by_dependencies(chakra_reader *r, hd_row *row, const chakra_node *node, int64_t *clock)
 {
     int64_t start = *clock;
@@ -167,7 +168,7 @@ hd_status chakra_add_node(chakra_reader *r, const chakra_node *node, hd_error *e
     set_times(r, &row, node, clock);
     uint32_t before;
     if (hd_map_get(&before, &r->index, node->id, 0))
-        r->twice++; /* what waits for that id waits for the first */
+        r->twice++; /* dependencies on that id refer to the first node */
     else if (!hd_map_set(&r->index, node->id, 0, (uint32_t)r->seen_count))
         return HD_NOMEM(err);
     r->seen[r->seen_count++] = (chakra_seen){row.track, row.start_ns, add_times(row.start_ns, row.duration_ns)};
@@ -189,7 +190,7 @@ static hd_status add_point(chakra_reader *r, char phase, const chakra_seen *node
     return hd_args_add_row(&r->args, &row, err);
 }
 
-/* Within a row the nesting of slices says who called whom. */
+/* On one track the nesting of slices already shows the caller. */
 static bool is_nesting(const chakra_reader *r, const chakra_edge *edge, const chakra_seen *from, const chakra_seen *to)
 {
     return edge->kind == CHAKRA_CONTROL && r->by_order && from->track == to->track;

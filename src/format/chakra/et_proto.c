@@ -49,8 +49,8 @@ static bool begins_metadata(const unsigned char *p, size_t length, size_t size)
     return true;
 }
 
-/* A message of a version and attributes, each of which may be absent; it and the head of what follows are as protobuf
- * has them. */
+/* The first message has a version and attributes, both optional; it and the start of the next message are valid
+ * protobuf. */
 bool chakra_is_proto(const unsigned char *head, size_t size)
 {
     uint64_t length;
@@ -58,7 +58,7 @@ bool chakra_is_proto(const unsigned char *head, size_t size)
     if (!hd_proto_varint(&length, head, size, &at) || length < 3 || size - at < 3) return false;
     const unsigned char *p = head + at;
     if (!begins_metadata(p, length < size ? (size_t)length : size, size - at)) return false;
-    /* behind the metadata the first node: a length, then its id or name; or nothing */
+    /* after the metadata comes the first node: a length, then its id or name; or nothing */
     if (length >= size - at) return length == size - at || size == HD_INPUT_PEEK_BYTES;
     at += (size_t)length;
     if (!hd_proto_varint(&length, head, size, &at) || length == 0) return false;
@@ -84,7 +84,7 @@ typedef enum number_sort {
     BYTES
 } number_sort;
 
-/* By the number of the value's field: a value, then a list of such, of each sort. */
+/* By the field number of the value: a value, then a list, of each type. */
 static const uint8_t sort_of_value[] = {DOUBLE,  FLOAT,   INT32,    INT64,    UINT, UINT, ZIGZAG, ZIGZAG,
                                         FIXED32, FIXED64, SFIXED32, SFIXED64, BOOL, TEXT, BYTES};
 
@@ -387,7 +387,7 @@ static hd_status see_metadata(chakra_reader *r, const uint8_t *data, size_t size
 
 /* ---- the stream ---- */
 
-/* The message whose length stands at `offset`: where it begins and ends. HD_END: none does, or it is cut. */
+/* The begin and end of the message whose length is at `offset`. HD_END: none, or it is cut. */
 static hd_status find_message(uint64_t *out_begin, uint64_t *out_end, hd_window *window, uint64_t offset, hd_error *err)
 {
     uint64_t size = window->pieces->size, length;
@@ -401,7 +401,7 @@ static hd_status find_message(uint64_t *out_begin, uint64_t *out_end, hd_window 
     return HD_OK;
 }
 
-/* Whether a message is a node as they are written: its fields are well typed, it begins with an id and has a name. */
+/* Whether a message is a plausible node: its fields have the right types, it begins with an id and has a name. */
 static bool is_whole_node(const uint8_t *data, size_t size)
 {
     hd_proto_reader message = hd_proto_reader_of(data, size);
@@ -415,7 +415,7 @@ static bool is_whole_node(const uint8_t *data, size_t size)
     return is_named && !message.failed;
 }
 
-/* Whether such a node stands at `offset`, or the file ends there. */
+/* Whether such a node is at `offset`, or the file ends there. */
 static hd_status looks_like_node(bool *out, chakra_reader *r, hd_window *window, uint64_t offset, hd_error *err)
 {
     uint64_t begin = offset, end = offset;
@@ -433,8 +433,8 @@ static hd_status looks_like_node(bool *out, chakra_reader *r, hd_window *window,
     return HD_OK;
 }
 
-/* Behind what makes no sense at *offset: `end`, if a node stands there, else the next place where one does, or the end
- * of the file. end 0: it is not known. */
+/* Where to continue after an invalid message at *offset: at `end`, if a node is there, else at the next place with a
+ * node, or at the end of the file. end 0: unknown. */
 static hd_status find_next(uint64_t *offset, uint64_t end, chakra_reader *r, hd_window *window, hd_error *err)
 {
     uint64_t place = *offset, size = window->pieces->size;

@@ -1,7 +1,7 @@
-/* chrome.h - what the files of the Chrome JSON format share
+/* chrome.h - shared by the files of the Chrome JSON format
  *
- * A parser belongs to one thread. It turns the text of events into rows of its batch; strings, tracks and shapes go
- * into the builder that all parsers share.
+ * A parser is used by one thread. It turns the text of events into rows of its batch; strings, tracks and shapes go
+ * into the builder shared by all parsers.
  */
 #ifndef HD_FORMAT_CHROME_CHROME_H
 #define HD_FORMAT_CHROME_CHROME_H
@@ -25,8 +25,8 @@ enum { CHROME_ITEM_LIMIT = 256 << 20, CHROME_KEY_LIMIT = 1024, CHROME_TRACK_CACH
 
 /* ---- shapes while they are recognised: a tree of (key, type) steps ---- */
 
-/* The bytes between two values, separator, key and colon, as they stood there last: `, "tid": `. Where they stand
- * again, one comparison tells what follows. */
+/* The last bytes between two values, separator, key and colon: `, "tid": `. If they occur again, one comparison
+ * identifies the next member. */
 enum { CHROME_LEAD_WORDS = 3 };
 typedef struct chrome_lead {
     uint64_t word[CHROME_LEAD_WORDS], mask[CHROME_LEAD_WORDS];
@@ -70,7 +70,7 @@ typedef struct chrome_edge {
 
 typedef struct chrome_node {
     uint32_t parent, via_edge; /* how it was reached */
-    uint32_t first_edge;       /* most recently used first; a few, the others stand in the slots */
+    uint32_t first_edge;       /* most recently used first; only a few, others are in the slots */
     uint32_t shape[2];         /* shape id without and with `args`; HD_NONE unknown */
     uint16_t depth;
     uint8_t via_type, listed;
@@ -106,7 +106,7 @@ typedef struct chrome_issue {
     uint64_t count, first_offset;
 } chrome_issue;
 
-/* The members of an event that have a column, and what stands around them. */
+/* The members of an event that have a column, and other syntax around them. */
 typedef enum chrome_member {
     CHROME_M_START,
     CHROME_M_PH,
@@ -125,7 +125,7 @@ typedef enum chrome_member {
     CHROME_M_COUNT
 } chrome_member;
 
-enum { CHROME_LEADS = 3 }; /* for what may follow a member */
+enum { CHROME_LEADS = 3 }; /* predictions of what follows a member */
 
 typedef struct chrome_parser {
     chrome_lead leads[CHROME_M_COUNT][CHROME_LEADS];
@@ -151,7 +151,7 @@ typedef struct chrome_parser {
 } chrome_parser;
 
 void chrome_note(chrome_parser *parser, const char *code, hd_ledger_level level, uint64_t count, uint64_t offset);
-/* The error of strict reading. The level that knows the file names it. */
+/* The error of strict reading. The level that knows the file adds its name. */
 hd_status chrome_refuse(hd_error *err, const char *code, uint64_t offset);
 
 /* shapes.c */
@@ -161,8 +161,8 @@ void chrome_shapes_deinit(chrome_shapes *shapes);
  * then. `key` is behind the opening quote. */
 uint32_t chrome_shapes_edge(chrome_parser *parser, uint32_t node, const hd_json_text *key, hd_arg_scope scope);
 uint32_t chrome_shapes_step(chrome_parser *parser, uint32_t node, uint32_t edge, hd_arg_type type);
-/* The shape id of a node, HD_NONE when there are too many shapes. *out_replaced: values that a later one of the same
- * key replaces; they are gone from parser->values. */
+/* The shape id of a node, HD_NONE: too many shapes. *out_replaced: number of values that a later one of the same key
+ * replaces; they are removed from parser->values. */
 uint32_t chrome_shapes_resolve(uint32_t *out_replaced, chrome_parser *parser, uint32_t node, bool has_args);
 
 /* The string id of a JSON string's text, HD_STRING_NONE: invalid UTF-8 or no memory. */
@@ -175,10 +175,10 @@ typedef struct chrome_value {
     int64_t bits; /* as the type says */
 } chrome_value;
 
-/* The value at p, interned where it is text: behind it, or NULL: not valid JSON, or no memory. */
+/* Parses the value at p, interned if it is text: returns the position after it, or NULL: invalid JSON, or no memory. */
 const char *chrome_parse_value(chrome_value *out, chrome_parser *parser, const char *p);
-/* Decimal microseconds as nanoseconds: behind the number; NULL: no number, or beyond the range of time. *plain: it has
- * no exponent and at most six decimals, so that the writer gives it back from the columns. */
+/* Parses decimal microseconds as nanoseconds: returns the position after the number; NULL: not a number, or out of
+ * range. *plain: it has no exponent and at most six decimals, so that the writer reproduces it from the columns. */
 const char *chrome_parse_micros(hd_fixed *ns, bool *plain, const char *p);
 /* The same of text in quotes, all of it, with blanks around or none. */
 bool chrome_micros_of_text(hd_fixed *ns, const char *data, size_t size);
@@ -191,8 +191,8 @@ typedef enum chrome_outcome {
     CHROME_FAILED, /* no memory, or strict: parser->error says it */
 } chrome_outcome;
 
-/* Parse the event whose `{` is at p and add its row. source_offset and source_size (0: what was read) go to its row.
- * *out_end is behind its `}`. */
+/* Parses the event whose `{` is at p and adds its row. source_offset and source_size (0: the size that was read) are
+ * for its row. *out_end is after its `}`. */
 chrome_outcome chrome_parse_event(const char **out_end, chrome_parser *parser, const char *p, uint64_t source_offset,
                                   uint32_t source_size);
 
@@ -204,34 +204,34 @@ typedef enum chrome_stop {
     CHROME_STOPPED,   /* failed: parser->error */
 } chrome_stop;
 
-typedef struct chrome_span { /* text with padding behind it */
+typedef struct chrome_span { /* text followed by padding */
     const char *data;
     size_t size;
     uint64_t offset; /* of data[0] in the input */
     bool is_final;   /* the input ends here */
-    bool lines;      /* events one after the other, without commas */
+    bool lines;      /* consecutive events without commas */
 } chrome_span;
 
-/* Parse elements from *position on. *after_value: a value stands before, and no comma since; *comma: offset of the
- * last comma, or HD_OFFSET_NONE at the start of the array. */
+/* Parses elements from *position on. *after_value: a value comes before, and no comma since; *comma: offset of the last
+ * comma, or HD_OFFSET_NONE at the start of the array. */
 chrome_stop chrome_parse_elements(chrome_parser *parser, const chrome_span *span, size_t *position, bool *after_value,
                                   uint64_t *comma, size_t max_elements);
 
 /* The last place in the text where an element of an array of events seems to begin, at its `{`; 0 if none is found.
- * *out_comma: where the comma before it stands. */
+ * *out_comma: the position of the comma before it. */
 size_t chrome_find_last_boundary(size_t *out_comma, const char *text, size_t size);
 
 /* meta.c: names, order, devices and streams of tracks from metadata events, facts from top-level keys. */
 hd_status chrome_apply_metadata(hd_builder *builder, hd_error *err);
 
-/* What an event has below the nanosecond, in 10^-18 ns. */
+/* The part of an event's time below the nanosecond, in 10^-18 ns. */
 static inline int64_t chrome_part_of(uint32_t ps, uint64_t finer)
 {
     return ps * HD_FINER_PER_PS + (int64_t)finer;
 }
 
-/* ns and parts of 10^-18 ns, any sum of the two, as decimal microseconds, with as many decimals as they need and at
- * least so many. */
+/* Writes ns and parts of 10^-18 ns, any sum of the two, as decimal microseconds, with as many decimals as needed and at
+ * least the given number. */
 void chrome_put_micros(hd_json_out *out, int64_t ns, int64_t part, unsigned min_decimals);
 
 /* the format's entry points */

@@ -1,7 +1,7 @@
-/* elements.c - the elements of an array of events, one after the other, mended where they are broken
+/* elements.c - reads consecutive elements of an array of events, and repairs broken ones
  *
- * An event that the strict parser refuses goes to the repairer, and what comes back is parsed instead. Everything that
- * was changed is noted in the ledger and, if sources are wanted, as a patch of the input's text.
+ * An event that the strict parser rejects goes to the repairer, and the repaired text is parsed instead. Every change
+ * is recorded in the ledger and, if sources are requested, as a patch of the input's text.
  */
 #include <stdlib.h>
 
@@ -53,7 +53,7 @@ static bool mend(chrome_parser *parser, const char *code, hd_ledger_level level,
     if (!parser->want_sources) return true;
     hd_source_patch *last = parser->patch_count ? &parser->patches[parser->patch_count - 1] : NULL;
     if (last && !text_size && last->text == HD_STRING_NONE && last->offset + last->size == offset) {
-        last->size += size; /* one more piece of the same hole */
+        last->size += size; /* extends the same hole */
         return true;
     }
     uint32_t id = text_size ? hd_builder_intern(parser->builder, text, text_size) : HD_STRING_NONE;
@@ -93,7 +93,7 @@ static bool has_phase(const char **out_seen, const char *p, const char *end)
     return false;
 }
 
-/* A `{` with `}` `,` before it and members with "ph" behind it: a guess that the reader checks. */
+/* A `{` preceded by `}` `,` and followed by members with "ph": a guess that the reader verifies. */
 size_t chrome_find_last_boundary(size_t *out_comma, const char *text, size_t size)
 {
     size_t at = size, looked = 0;
@@ -163,7 +163,7 @@ static step parse_repaired(place *at, const char *start, size_t consumed)
     uint64_t offset = offset_of(at, start);
     chrome_outcome outcome = chrome_parse_event(&end, parser, parser->padded, offset, (uint32_t)consumed);
     if (outcome == CHROME_FAILED) return STEP_STOPPED;
-    if (outcome == CHROME_BAD) { /* what the repairer calls valid and the parser does not: kept as text */
+    if (outcome == CHROME_BAD) { /* valid for the repairer and not for the parser: kept as text */
         if (!add_raw(parser, r->text, r->size, offset)) return STEP_STOPPED;
         chrome_note(parser, "chrome.event-not-understood", HD_LEDGER_NOTE, 1, offset);
     }
@@ -205,7 +205,7 @@ static step repair_element(place *at)
         const hd_json_issue *issue = &parser->repair.issues[i];
         chrome_note(parser, issue->code, hd_json_issue_level(issue), issue->count, offset + issue->offset);
     }
-    if (outcome == HD_REPAIR_HOPELESS) /* the comma or bracket behind it sees to the commas */
+    if (outcome == HD_REPAIR_HOPELESS) /* the comma or bracket after it decides about the commas */
         return mend(parser, *start == '{' ? "chrome.event-lost" : "json.garbage", HD_LEDGER_LOSS, offset, consumed,
                     NULL, 0)
                    ? STEP_ON
@@ -255,7 +255,7 @@ static bool take_comma(place *at)
     return mend(at->parser, "json.comma-extra", HD_LEDGER_REPAIR, offset, 1, NULL, 0);
 }
 
-/* At the `]`, or where the input ends without one: a comma before it is one too many. */
+/* At the `]`, or at the end of an input without one: a preceding comma is superfluous. */
 static bool drop_trailing_comma(place *at)
 {
     if (at->after_value || at->comma == HD_OFFSET_NONE) return true;
@@ -270,8 +270,8 @@ static const char *skip_closers(const char *p)
     return p;
 }
 
-/* Behind the true end of the array, and the members and bracket behind that, never comes a comma and an event. So the
- * `]` at p may be one of an event that broke apart: then the comma before the next event, else NULL. */
+/* The true end of the array, and the members and bracket after it, are never followed by a comma and an event. So the
+ * `]` at p may belong to an event that broke apart: then returns the comma before the next event, else NULL. */
 static const char *skip_stray_close(const char *p, const char *limit)
 {
     for (p = skip_closers(p); p < limit && (*p == ',' || *p == '"'); p = skip_closers(p)) {
@@ -317,7 +317,7 @@ static chrome_stop read_elements(place *at, size_t max_elements)
         }
         enum { LONGEST_KEY = 64 };
         if (*at->p == '"' && at->end - at->p < LONGEST_KEY && !at->span->is_final) return CHROME_NEED_MORE;
-        /* an array that has lost its end stands before another */
+        /* another array follows one without an end */
         bool is_close = *at->p == ']' || (*at->p == '"' && chrome_loose_events(at->p, at->end));
         bool missing_comma = at->after_value;
         if (!is_close && max_elements == 0) return CHROME_AT_LIMIT;

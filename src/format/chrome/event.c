@@ -1,8 +1,8 @@
 /* event.c - the text of one event -> one row
  *
- * Strict: whatever is not valid JSON is CHROME_BAD and goes to the repairer. Members with a column (ph, ts, dur, pid,
- * tid, name, cat, id, id2, bp, args) are taken; every other member, and one of these whose value the column cannot hold
- * exactly, becomes a value of HD_SCOPE_EVENT in the event's shape, so that nothing of an event is lost.
+ * Strict: invalid JSON is CHROME_BAD and goes to the repairer. Members with a column (ph, ts, dur, pid, tid, name, cat,
+ * id, id2, bp, args) are stored there; every other member, and one of these with a value that the column cannot
+ * represent exactly, becomes a value of HD_SCOPE_EVENT in the event's shape, so that nothing of an event is lost.
  */
 #include <stdlib.h>
 
@@ -32,7 +32,7 @@ typedef struct reading {
     bool raw;      /* members that have no column go as text into parser->raw */
     bool is_begin; /* dur has no column, since the end fills it */
     unsigned
-        earlier[COLUMN_COUNT]; /* values to come that a later one of the same key replaces, as in every JSON parser */
+        earlier[COLUMN_COUNT]; /* remaining values that a later one of the same key replaces, as in every JSON parser */
 } reading;
 
 /* The event being read. */
@@ -46,7 +46,7 @@ typedef struct event {
     bool has_args, duplicate, too_many, is_nanos;
     reading *again; /* NULL: the first time */
     size_t raw_size;
-    const char *args; /* seen but not yet read, when only those of metadata events are wanted */
+    const char *args; /* position of args that are read later, if only those of metadata events are requested */
     const char *dur;  /* as it was written, NULL: there is none */
     bool dur_kept;
 } event;
@@ -67,7 +67,7 @@ static inline bool add_value(event *e, uint32_t edge, chrome_value v)
     return true;
 }
 
-/* The member goes as it was written into the text of an object. */
+/* Appends the member unchanged to the text of an object. */
 static const char *keep_raw(event *e, const hd_json_text *key, const char *p)
 {
     chrome_parser *parser = e->parser;
@@ -153,7 +153,8 @@ static const char *parse_args(event *e, const char *p)
 
 /* ---- members with a column ---- */
 
-/* Unix time in nanoseconds, where microseconds would be beyond any date: mcTracer of MetaX. Behind it, or NULL. */
+/* Unix time in nanoseconds, where microseconds would be beyond any date: mcTracer of MetaX. Returns the position after
+ * it, or NULL. */
 static const char *parse_nanos(hd_fixed *ns, const char *p)
 {
     const int64_t year_2001 = 1000000000000000000;
@@ -162,7 +163,7 @@ static const char *parse_nanos(hd_fixed *ns, const char *p)
     return end && hd_fixed_parse_whole(&ns->whole, p, (size_t)(end - p)) && ns->whole >= year_2001 ? end : NULL;
 }
 
-/* ts or dur. What the columns may not give back with the same digits is kept as it was written, too. */
+/* ts or dur. If the columns cannot reproduce the digits, the original text is kept, too. */
 static const char *parse_time(hd_fixed *ns, bool *kept, event *e, const hd_json_text *key, const char *p)
 {
     bool plain;
@@ -255,7 +256,8 @@ static const char *parse_text(uint32_t *out, event *e, const hd_json_text *key, 
     return *out ? p : NULL;
 }
 
-/* The first character of a string, if it is printable: behind the string, else NULL. *alone: it is all of it. */
+/* The first character of a string, if it is printable: returns the position after the string, else NULL. *alone: the
+ * string has no other character. */
 static const char *parse_first_letter(char *out, bool *alone, event *e, const char *p)
 {
     hd_json_text text;
@@ -269,7 +271,7 @@ static const char *parse_first_letter(char *out, bool *alone, event *e, const ch
     return *out > ' ' && *out < 0x7f ? p : NULL;
 }
 
-/* Chrome and Perfetto look at the first character and no further; a longer text is kept as it was written, too. */
+/* Chrome and Perfetto use only the first character; a longer text is kept unchanged, too. */
 static const char *parse_phase(event *e, const hd_json_text *key, const char *p)
 {
     char c = p[1];
@@ -336,7 +338,7 @@ static int column_of(const hd_json_text *key)
     return -1;
 }
 
-/* A member that gets no column when its event is read again: behind it, else NULL. */
+/* A member without a column when the event is read again: returns the position after it, else NULL. */
 static const char *set_aside(event *e, const hd_json_text *key, const char *p)
 {
     int column = column_of(key);
@@ -423,7 +425,7 @@ static uint32_t track_of(event *e)
 
 /* ---- the event ---- */
 
-/* As CUPTI has an activity whose times it did not take: no time at all, not one that cannot be read. */
+/* CUPTI's marker for an activity whose times were not recorded: it has no time, rather than an invalid one. */
 static bool is_work_without_time(const event *e)
 {
     if (e->seen & SEEN_TS || (e->row.phase & HD_PHASE_MASK) != 'X' || !e->row.category) return false;
@@ -445,12 +447,12 @@ static hd_kind kind_of(const event *e)
     uint8_t kind = kinds[e->row.phase & 0x7f];
     if (kind == 0) return HD_KIND_OTHER;
     if (e->row.start_ns != HD_NO_TIME || kind - 1 == HD_KIND_META) return (hd_kind)(kind - 1);
-    /* stacks with a weight, as folded text has them, are samples without a time; work of a GPU is work */
+    /* stacks with a weight, as in folded text, are samples without a time; GPU activities are activities */
     if (kind - 1 == HD_KIND_SAMPLE || is_work_without_time(e)) return (hd_kind)(kind - 1);
     return HD_KIND_OTHER;
 }
 
-/* Start and end into the row. The sum is exact before it is floored. */
+/* Start and end of the row. The sum is exact before it is floored. */
 static void set_times(event *e)
 {
     hd_row *row = &e->row;
@@ -482,7 +484,7 @@ static chrome_outcome failed(chrome_parser *parser, hd_status status)
     return CHROME_FAILED;
 }
 
-/* A key that is one of ours, but written with escapes. */
+/* A known key that is written with escapes. */
 static void resolve_key(hd_json_text *key, char buffer[24])
 {
     size_t size;
@@ -528,7 +530,7 @@ static const char *next_member(chrome_member *out, hd_json_text *key, char buffe
     return p;
 }
 
-/* The members of the event whose `{` is at start; behind its `}`, or NULL. */
+/* Parses the members of the event whose `{` is at start; returns the position after its `}`, or NULL. */
 static const char *parse_members(event *e, chrome_parser *parser, const char *start, reading *again)
 {
     *e = (event){.parser = parser, .row = hd_row_of(HD_KIND_OTHER, 0), .again = again};
@@ -563,7 +565,7 @@ static const char *parse_members(event *e, chrome_parser *parser, const char *st
     return p;
 }
 
-/* HD_NONE: there are too many shapes or keys, or it is the very shape that stands for that. */
+/* HD_NONE: too many shapes or keys, or it is the shape that is used in that case. */
 static uint32_t shape_of(event *e)
 {
     chrome_parser *parser = e->parser;

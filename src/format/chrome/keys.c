@@ -1,8 +1,7 @@
-/* keys.c - which name each member of an event gets when it is written, so that none stands twice
+/* keys.c - chooses the written name of each member of an event, so that none occurs twice
  *
- * Shapes have keys twice where a reader made one slice of a begin and an end, each with its own `tts`. And they have
- * keys that are called as a column: the input spelled a time so that the column does not hold it, or a begin had a
- * `dur`.
+ * Shapes have equal keys if a reader made one slice of a begin and an end, each with its own `tts`. And they have keys
+ * with the name of a column: if the column could not represent a time as the input wrote it, or a begin had a `dur`.
  */
 #include "format/chrome/keys.h"
 
@@ -41,7 +40,7 @@ static i128 exact(int64_t ns, i128 part)
     return (i128)ns * HD_FIXED_ONE + part;
 }
 
-/* The time that a value says in microseconds; false: it is no such number. */
+/* The time of a value in microseconds; false: not a number. */
 static bool time_of(i128 *out, const hd_trace *trace, unsigned type, int64_t bits)
 {
     hd_json_out text = {0};
@@ -58,7 +57,7 @@ static bool time_of(i128 *out, const hd_trace *trace, unsigned type, int64_t bit
     return known;
 }
 
-/* Does the value say what the columns hold? They may have been rounded down to the step of the trace on the way. */
+/* Whether the value equals the columns, which may have been rounded down to the trace's resolution on the way. */
 static bool spells(const chrome_keys *keys, const hd_trace *trace, const hd_event *e, chrome_member member,
                    unsigned type, int64_t bits)
 {
@@ -175,7 +174,7 @@ typedef struct top_level {
 static bool is_taken(top_level *top, uint32_t key, uint32_t number)
 {
     top->name.size = 0;
-    hd_shape_put_key(&top->name, top->trace, key, number); /* with quotes; what it escapes, no other key has */
+    hd_shape_put_key(&top->name, top->trace, key, number); /* with quotes; no other key has its escaped form */
     if (top->name.failed) return false;
     uint32_t id = hd_trace_find_string(top->trace, top->name.data + 1, top->name.size - 2);
     size_t from = 0, to = top->count;
@@ -183,7 +182,7 @@ static bool is_taken(top_level *top, uint32_t key, uint32_t number)
     return id != HD_NONE && from < top->count && top->places[from].key == id;
 }
 
-/* The last of a name keeps it, unless that is the events'; others that say something else are called KEY#n. */
+/* The last key of a name keeps it, unless it is the events' key; others with a different value are called KEY#n. */
 static void number_metadata(chrome_keys *keys, top_level *top, size_t first, size_t end)
 {
     const place *places = top->places;

@@ -1,4 +1,4 @@
-/* loose.c - what stands around the events, where it is not quite JSON */
+/* loose.c - syntax around the events that is not quite JSON */
 #include "format/chrome/loose.h"
 
 #include <string.h>
@@ -69,8 +69,8 @@ const char *chrome_skip_comment(const char *p, const char *end)
     return close ? close + 2 : NULL;
 }
 
-/* Behind the string in single quotes at p, where it is one: a value or key may begin there, and its end is in the same
- * line. Else p. */
+/* The position after the single-quoted string at p, if it is one: a value or key may begin there, and it ends on the
+ * same line. Else p. */
 static const char *skip_single_quoted(const char *p, const char *begin, const char *end)
 {
     const char *before = p;

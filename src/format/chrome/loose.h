@@ -1,17 +1,17 @@
-/* loose.h - what stands around the events, where it is not quite JSON: other quotes, none, no colon, comments */
+/* loose.h - syntax around the events that is not quite JSON: other quotes, none, no colon, comments */
 #ifndef HD_FORMAT_CHROME_LOOSE_H
 #define HD_FORMAT_CHROME_LOOSE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Texts end at `end`; nothing behind it is read. */
+/* Texts end at `end`; nothing after it is read. */
 
-/* Is the key `traceEvents` at p, quoted in any way or not at all, and a `[` behind it, with or without a colon? Where
- * that stands, else NULL. */
+/* If the key `traceEvents`, quoted in any way or not at all, is at p, followed by a `[`, with or without a colon: the
+ * position of the `[`, else NULL. */
 const char *chrome_loose_events(const char *p, const char *end);
 
-/* Is the first byte of a word at p, that is, does none of its bytes stand before it? `begin`: of the text. */
+/* Whether a word begins at p. `begin`: of the text. */
 bool chrome_at_word(const char *p, const char *begin);
 
 /* A key in single quotes or without any, and its colon. */
@@ -23,7 +23,7 @@ typedef struct chrome_loose {
 } chrome_loose;
 bool chrome_loose_key(chrome_loose *out, const char *p, const char *end);
 
-/* Behind the comment at p, or NULL: there is none, or it does not end. */
+/* The position after the comment at p, or NULL: none, or unclosed. */
 const char *chrome_skip_comment(const char *p, const char *end);
 
 /* Where a value that is not valid JSON probably ends: a comma or closing bracket that is not in it, or, if none of its

@@ -1,7 +1,7 @@
-/* meta.c - what metadata events say of tracks
+/* meta.c - names and order of tracks from metadata events
  *
- * Sources   thread_name, thread_sort_index, process_name, process_labels, process_sort_index, gpu_stream, process_rank ("M" events;
- *           the last one counts); what arguments and top-level keys say: format/conventions.h
+ * Sources   thread_name, thread_sort_index, process_name, process_labels, process_sort_index, gpu_stream, process_rank
+ *           ("M" events; the last one counts); for arguments and top-level keys see format/conventions.h
  */
 #include <stdlib.h>
 
@@ -48,7 +48,7 @@ static uint32_t string_arg(const hd_trace *trace, const hd_event *event, uint32_
     return (uint32_t)value.bits;
 }
 
-/* told: by track, whether an event tells what it is. */
+/* told: by track, whether an event gives its kind. */
 static void apply_meta_event(hd_builder *builder, uint8_t *told, const names *n, const hd_event *event)
 {
     const hd_trace *trace = hd_builder_trace(builder);

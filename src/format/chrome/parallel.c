@@ -1,9 +1,9 @@
-/* parallel.c - the array of events, read by several threads
+/* parallel.c - reads the array of events with several threads
  *
- * Threads take pieces of the text in order and parse them at the same time; what they found enters the trace in order.
- * A piece is good when its parser used it up and stands behind a comma: then the next piece did begin at an element.
- * Otherwise everybody stops, what was read ahead becomes text again, one element is read by itself (with as much text
- * as it needs), and the threads go on behind it. So the result never depends on where the pieces were cut.
+ * Threads take chunks of the text in order and parse them concurrently; results enter the trace in order. A chunk is
+ * good if its parser used all of it and ended after a comma: then the next chunk did begin at an element. Otherwise all
+ * threads stop, text read ahead is returned, one element is read alone (with as much text as it needs), and the threads
+ * continue after it. So the result never depends on where the text was cut.
  */
 #include <stdlib.h>
 
@@ -27,7 +27,7 @@ static hd_status parser_commit(chrome_parser *parser, hd_chunk *chunk, hd_error 
     return chunk ? hd_builder_append(parser->builder, chunk, err) : HD_OK;
 }
 
-/* What the parser found goes into the job; the parser is ready for the next piece. */
+/* Moves the parser's results into the job; the parser is ready for the next chunk. */
 static void parse_piece(void *user, unsigned worker, void *item)
 {
     const chrome_reader *reader = user;
@@ -75,7 +75,7 @@ static void deinit_job(void *item)
     chrome_text_deinit(&job->text);
 }
 
-/* The job's rows enter the trace; its text is done with if it ended as the next one needs it. */
+/* Commits the job's rows; its text is finished if it ended as the next one needs it. */
 static hd_status commit(void *user, void *item, hd_error *err)
 {
     chrome_reader *reader = user;
@@ -135,8 +135,8 @@ static hd_status take_back_text(chrome_reader *reader, chrome_stop *out_stop)
     return HD_OK;
 }
 
-/* What the first parser found by itself enters the trace, but for its rows: they wait for more, since a chunk of rows
- * takes memory however few they are. */
+/* Commits the results of the first parser, except its rows: these wait for more, since a chunk of rows has a minimum
+ * size. */
 static hd_status commit_found(chrome_reader *reader)
 {
     return parser_commit(&reader->parsers[0], NULL, reader->err);
@@ -165,7 +165,7 @@ hd_status chrome_add_elements(chrome_reader *reader, const chrome_span *span)
     return chrome_commit_rows(reader);
 }
 
-/* Up to max_elements of what rest holds. */
+/* Reads up to max_elements from rest. */
 static hd_status read_in_place(chrome_reader *reader, chrome_stop *out_stop, size_t max_elements)
 {
     chrome_parser *parser = &reader->parsers[0];
@@ -191,13 +191,13 @@ static hd_status read_small(chrome_reader *reader, chrome_stop *out_stop)
 {
     size_t elements = reader->chunk_size >> 12;
     *out_stop = CHROME_AT_LIMIT;
-    if (elements == 0) return HD_OK; /* pieces as small as tests have them */
+    if (elements == 0) return HD_OK; /* chunks as small as in tests */
     if (reader->rest.end - reader->rest.begin < (size_t)1 << 12) HD_TRY(chrome_fill(reader, (size_t)1 << 16));
     HD_TRY(read_in_place(reader, out_stop, elements < 256 ? elements : 256));
     return commit_found(reader);
 }
 
-/* One element, with as much text as it takes. */
+/* Reads one element, with as much text as it needs. */
 static hd_status read_one_element(chrome_reader *reader, chrome_stop *out_stop)
 {
     const chrome_text *rest = &reader->rest;
@@ -213,10 +213,10 @@ static hd_status read_one_element(chrome_reader *reader, chrome_stop *out_stop)
     return commit_found(reader);
 }
 
-/* Piece by piece, until the input ends or a piece did not end where the next one begins: HD_END. */
+/* Chunk by chunk, until the input ends or a chunk did not end where the next one begins: HD_END. */
 static hd_status read_pieces(chrome_reader *reader)
 {
-    bool first = true; /* the others begin behind a comma */
+    bool first = true; /* the others begin after a comma */
     for (void *item;; first = false) {
         HD_TRY(hd_pipeline_next(&item, reader->pipeline, reader->err));
         chrome_job *job = item;

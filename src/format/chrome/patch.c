@@ -1,7 +1,7 @@
-/* patch.c - the text of a Chrome JSON trace, copied with some events changed
+/* patch.c - copies the text of a Chrome JSON trace and changes some events
  *
- * Long stretches without a change are copied inside the kernel where the input allows it; the rest goes through a
- * window. In an event that changes, only the values of ts, dur and tid are replaced.
+ * Long ranges without a change are copied inside the kernel if the input allows it; the rest goes through a window. In
+ * an event that changes, only the values of ts, dur and tid are replaced.
  */
 #include "format/chrome/patch.h"
 
@@ -49,7 +49,7 @@ static hd_status changed_meanwhile(patcher *p, uint64_t offset)
     return hd_error_set(p->err, HD_ERR_IO, hd_input_path(p->input), offset, "the input was changed while it was read");
 }
 
-/* What lies between the window and `offset` is replaced, and not looked at. */
+/* The text between the window and `offset` is replaced, and not read. */
 static hd_status skip_to(patcher *p, uint64_t offset)
 {
     while (p->window_offset + p->window_size < offset) {
@@ -84,7 +84,7 @@ static hd_status read_in_order(patcher *p, uint64_t offset, size_t size)
     return HD_OK;
 }
 
-/* Up to `size` bytes at `offset`, fewer only at the end of the input. Offsets never go back. */
+/* Up to `size` bytes at `offset`, fewer only at the end of the input. Offsets never decrease. */
 static hd_status look(patcher *p, const char **out, size_t *out_size, uint64_t offset, size_t size)
 {
     bool held = offset >= p->window_offset && offset + size <= p->window_offset + p->window_size;
@@ -174,7 +174,7 @@ static void put_tid(hd_json_out *out, const hd_patch_edit *edit)
         hd_json_put_string(out, edit->tid, edit->tid_size);
 }
 
-/* False: the event has no such members, so it is not the one that was read. */
+/* false: the event has no such members, so it is not the one that was read. */
 static bool put_edited(hd_json_out *out, const char *text, size_t size, const hd_patch_edit *edit)
 {
     spot spots[MEMBERS] = {0};
@@ -208,7 +208,7 @@ static bool put_edited(hd_json_out *out, const char *text, size_t size, const hd
     return true;
 }
 
-/* The event at p->position, edited; `repaired` is what its own text was mended to, if it was. */
+/* The event at p->position, edited; `repaired` is its repaired text, if it was repaired. */
 static hd_status put_event(patcher *p, const hd_patch_edit *edit, const hd_source_patch *repaired)
 {
     const char *text;

@@ -7,8 +7,8 @@
 
 hd_patch_file chrome_patch; /* patch.c */
 
-/* patch_lanes.c: append the metadata events of the patch's lanes, each behind a comma and the white space that stands
- * between events of the input, which is read for it. Returns the offset where they belong, behind the last event. */
+/* patch_lanes.c: appends the metadata events of the patch's lanes, each after a comma and the white space between
+ * events of the input, which is read for it. Returns their offset, after the last event. */
 uint64_t chrome_put_lanes(hd_json_out *out, hd_input *input, const hd_trace *trace, const hd_patch *patch);
 
 #endif

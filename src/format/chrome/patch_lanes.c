@@ -38,7 +38,7 @@ static size_t read_before(char *out, size_t capacity, hd_input *input, const hd_
     return filled == offset ? size : 0;
 }
 
-/* The white space that stands before the events of the input. */
+/* The white space before the events of the input. */
 static void find_separator(char *out, size_t out_size, hd_input *input, const hd_trace *trace)
 {
     size_t size = read_before(out, out_size - 1, input, trace), from = size;

@@ -2,15 +2,16 @@
  *
  * Format   "Trace Event Format" (Google), as written by PyTorch Kineto, TensorFlow, JAX, rocprof, Chrome, catapult,
  *          CUPTI injections, Heddle itself; docs/formats/chrome.md has the mapping
- * Sniffs   the first byte that is no space or comment: `{` or `[`; or `traceEvents` with its `[`
+ * Sniffs   the first byte that is not a space or comment: `{` or `[`; or `traceEvents` with its `[`
  * Maps     X, B -> slice, E -> end, i I R -> instant, C -> counter, s t f -> flow, b n e S T F p -> async, P -> sample,
- *          N O D -> object, M -> metadata, all else (and what has no usable time, but P and M) -> other, kept whole
+ *          N O D -> object, M -> metadata, all others (and events without a usable time, except P and M) -> other, kept
+ *          whole
  * Units    ts, dur: decimal microseconds -> int64 ns and ps         Shapes   n elements -> n rows
  * Limits   256 MiB an element or top-level value, 1,024 levels, 4,096 shapes (beyond: raw arguments)
- * Errors   FORMAT: no array of events; DAMAGED: strict, and something had to be mended; LIMIT
+ * Errors   FORMAT: no array of events; DAMAGED: strict, and something had to be repaired; LIMIT
  *
- * This file reads what stands around the array: the object's other keys, several documents one behind the other, lines
- * of single events. Everything works on reader->rest, the text that has been read and not yet used.
+ * This file reads the text around the array: the object's other keys, several consecutive documents, lines of single
+ * events. Everything works on reader->rest, the text that has been read and not yet used.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -56,14 +57,14 @@ static hd_status next_byte(chrome_reader *reader, char *out)
     return HD_OK;
 }
 
-/* More than one JSON document, or array of events: no patch of the text makes it one. */
+/* More than one JSON document, or array of events: patches cannot make the text valid. */
 static void note_layout(chrome_reader *reader, const char *code, hd_ledger_level level)
 {
     hd_builder_ledger(reader->builder, CHROME_STAGE, code, level, 1, reader->rest.offset);
     hd_builder_facts(reader->builder)->needs_rewrite = true;
 }
 
-/* Damage outside of the events. text: what stands there instead of size bytes. */
+/* Records damage outside of the events. text: the replacement of `size` bytes. */
 static hd_status mend(chrome_reader *reader, const char *code, hd_ledger_level level, uint64_t offset, uint64_t size,
                       const char *text, size_t text_size)
 {
@@ -89,7 +90,7 @@ static hd_status more(chrome_reader *reader, bool *out)
 
 /* ---- top-level members ---- */
 
-/* A top-level member whose valid value ends at `end`; false: no memory. */
+/* Adds a top-level member whose valid value ends at `end`; false: no memory. */
 static bool add_member(chrome_reader *reader, uint32_t key, const char *value, const char *end, bool after_events)
 {
     if (chrome_is_samples(hd_builder_string(reader->builder, key), value, end))
@@ -122,7 +123,7 @@ static bool add_members(chrome_reader *reader, uint32_t key, const char *object,
     return fine;
 }
 
-/* A broken value of `size` bytes at rest: mended inside an object that is made around it. */
+/* A broken value of `size` bytes at rest: repaired inside an object that is made around it. */
 static hd_status repair_value(chrome_reader *reader, uint32_t key, size_t size, bool after_events)
 {
     static const char before[] = "{\"v\":", nothing[] = "{\"v\":null}";
@@ -148,14 +149,14 @@ static hd_status repair_value(chrome_reader *reader, uint32_t key, size_t size, 
                 object + BEFORE, object_size - BEFORE - 1);
 }
 
-/* rest stands at the value of a top-level key that is not the events. */
+/* rest is at the value of a top-level key other than that of the events. */
 static hd_status read_value(chrome_reader *reader, uint32_t key, bool after_events)
 {
     const char *end;
     bool grew = true;
     while (!((end = hd_json_skip_value(here(reader))) && (end < here(reader) + left(reader) || reader->input_ended)) &&
            grew) {
-        /* it may only be cut: but a broken value should not make us read everything */
+        /* it may only be cut: but do not read the whole input for a broken value */
         const char *stop = chrome_probable_end(here(reader), here(reader) + left(reader));
         if (!end && stop < here(reader) + left(reader)) break;
         HD_TRY(more(reader, &grew));
@@ -170,7 +171,7 @@ static hd_status read_value(chrome_reader *reader, uint32_t key, bool after_even
     return HD_OK;
 }
 
-/* rest stands at the quote of a key: its id, and rest at the value; *out_found false: there is no key after all. */
+/* rest is at the quote of a key: returns its id and moves rest to the value; *out_found false: it is not a key. */
 static hd_status read_key(chrome_reader *reader, uint32_t *out_key, bool *out_found)
 {
     for (bool grew = true; grew;) {
@@ -193,8 +194,8 @@ static hd_status read_key(chrome_reader *reader, uint32_t *out_key, bool *out_fo
     return HD_OK;
 }
 
-/* The events behind `[`, and their `]`. An object without its end was cut: what came behind is lost. An array by itself
- * may end without one: the format lets programs write event after event and stop at any. */
+/* The events after `[`, and their `]`. An object without its end was cut: the rest is lost. An array alone may have no
+ * end: the format lets programs append events and stop at any time. */
 static hd_status read_array(chrome_reader *reader, bool in_object)
 {
     HD_TRY(chrome_read_elements(reader));
@@ -226,7 +227,7 @@ static hd_status skip_garbage(chrome_reader *reader)
     return HD_OK;
 }
 
-/* A key that is not quite JSON becomes `"name":`, and rest stands at its value. */
+/* A key that is not quite JSON becomes `"name":`, and rest moves to its value. */
 static hd_status mend_key(chrome_reader *reader, uint32_t *out_key, const char *code, const char *name,
                           size_t name_size, const char *value)
 {
@@ -264,7 +265,7 @@ static hd_status read_loose_key(chrome_reader *reader, uint32_t *out_key, bool *
 
 static bool is_lone_event(const chrome_reader *reader);
 
-/* rest stands at the value of `traceEvents`; *out_read false: it is no array. */
+/* rest is at the value of `traceEvents`; *out_read false: it is not an array. */
 static hd_status read_events(chrome_reader *reader, bool *out_read)
 {
     HD_TRY(chrome_fill(reader, 65536));
@@ -301,7 +302,7 @@ static hd_status read_member(chrome_reader *reader, bool *seen_events, bool *los
         return mend(reader, HD_JSON_TRUNCATED, HD_LEDGER_LOSS, offset, reader->rest.offset - offset, NULL, 0);
     }
     if (!chrome_loose_events(here(reader), here(reader) + left(reader))) return read_value(reader, key, *seen_events);
-    uint32_t nothing = hd_builder_intern(reader->builder, "null", 4); /* the key of the events stands in its place */
+    uint32_t nothing = hd_builder_intern(reader->builder, "null", 4); /* the key of the events keeps its position */
     if (!nothing) return HD_NOMEM(reader->err);
     hd_builder_metadata(reader->builder, key, nothing, *seen_events);
     return mend(reader, "json.value-missing", HD_LEDGER_REPAIR, reader->rest.offset, 0, "null", 4);
@@ -325,8 +326,8 @@ static hd_status drop_comment(chrome_reader *reader, bool *out_dropped)
     return HD_OK;
 }
 
-/* rest stands behind the `{` of the outermost object, or at its first member, where that is missing: then the missing
- * `}` is no sign of a cut. */
+/* rest is after the `{` of the outermost object, or at its first member, if the `{` is missing: then a missing `}` is
+ * not a sign of truncation. */
 static hd_status read_object(chrome_reader *reader, bool *seen_events, bool opened)
 {
     uint64_t comma = HD_OFFSET_NONE;
@@ -443,7 +444,7 @@ static hd_status skip_between(chrome_reader *reader, bool *out_skipped)
     return HD_OK;
 }
 
-/* What follows is no JSON: it is counted, and that is all. */
+/* The rest is not JSON: it is only counted. */
 static hd_status skip_tail(chrome_reader *reader)
 {
     uint64_t offset = reader->rest.offset;
@@ -466,14 +467,14 @@ static const hd_ledger_row *find_note(const hd_builder *builder, const char *cod
     return NULL;
 }
 
-/* Elements, and not one object among them: some other JSON. */
+/* Elements without a single object: JSON of another kind. */
 static bool holds_no_event(const hd_builder *builder)
 {
     const hd_ledger_row *row = find_note(builder, CHROME_NOT_AN_EVENT);
     return row && row->count == hd_trace_event_count(hd_builder_trace(builder));
 }
 
-/* There was something, and all of it is lost. */
+/* Everything in the input is lost. */
 static bool lost_everything(const hd_builder *builder)
 {
     const hd_trace *trace = hd_builder_trace(builder);
@@ -501,7 +502,7 @@ static hd_status read_all_documents(chrome_reader *reader, bool *seen_events)
     }
 }
 
-/* JSON of something else, with a word of what it looks like where more than JSON is known of it. */
+/* JSON of another kind, with a hint about what it looks like if it is recognised. */
 static hd_status refuse_other(chrome_reader *reader)
 {
     enum { LIKE_BYTES = 400 };

@@ -5,7 +5,7 @@
 #include "base/pipeline.h"
 #include "format/chrome/chrome.h"
 
-/* Text with HD_JSON_PADDING zero bytes behind it. */
+/* Text followed by HD_JSON_PADDING zero bytes. */
 typedef struct chrome_text {
     char *data;
     size_t begin, end, capacity;
@@ -16,7 +16,7 @@ typedef struct chrome_text {
 typedef struct chrome_job {
     chrome_text text;
     bool is_final;    /* the input ends with it */
-    bool at_boundary; /* it ends before what looks like an event */
+    bool at_boundary; /* it ends before a likely start of an event */
     chrome_stop stop;
     size_t position; /* where it stopped, in text.data */
     bool after_value;
@@ -45,7 +45,7 @@ typedef struct chrome_reader {
     unsigned parser_count;
     hd_pipeline *pipeline; /* of jobs */
 
-    /* where the array of events stands between pieces */
+    /* position in the array of events between chunks */
     bool after_value;
     uint64_t comma;
     bool halted;             /* the oldest job did not end where the next one begins */
@@ -54,7 +54,7 @@ typedef struct chrome_reader {
     hd_error *err;
 } chrome_reader;
 
-/* chrome_read with pieces of a given size, 0: chosen by the size of the input. Tests cut the text at every place. */
+/* chrome_read with chunks of a given size, 0: chosen by the size of the input. Tests cut the text at every position. */
 hd_status chrome_read_pieces(hd_builder *builder, hd_input *input, const hd_read_options *options, size_t piece_size,
                              hd_error *err);
 
@@ -68,9 +68,9 @@ hd_status chrome_next_piece(chrome_reader *reader, chrome_job *job);
 
 /* parallel.c: the pipeline, with reader->parser_count threads. */
 hd_status chrome_pipeline_new(chrome_reader *reader);
-/* Read elements until the closing bracket (rest stands at it) or the end of the input. */
+/* Reads elements until the closing bracket (rest is then at it) or the end of the input. */
 hd_status chrome_read_elements(chrome_reader *reader);
-/* The rows that chrome_read_elements kept for later enter the trace. */
+/* Commits the rows that chrome_read_elements kept for later. */
 hd_status chrome_commit_rows(chrome_reader *reader);
 /* Elements of a text that was made of the input's at span->offset; all enters the trace. */
 hd_status chrome_add_elements(chrome_reader *reader, const chrome_span *span);
@@ -79,7 +79,7 @@ hd_status chrome_add_elements(chrome_reader *reader, const chrome_span *span);
 bool chrome_is_samples(hd_string key, const char *value, const char *end);
 /* Keep its text; false: no memory. */
 bool chrome_keep_samples(chrome_reader *reader, const char *value, const char *end);
-/* What was kept becomes events; all others are read. */
+/* Converts the kept samples to events, once all other events are read. */
 hd_status chrome_read_samples(chrome_reader *reader);
 
 #endif

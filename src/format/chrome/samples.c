@@ -2,10 +2,10 @@
  *
  * Format   "Trace Event Format", global samples: [{"cpu": 0, "tid": 1, "ts": 1000.0, "name": "cycles", "sf": 3,
  *          "weight": 1}, …]; `sf` is a key of `stackFrames`. Hermes has a pid as well, and all numbers in quotes
- * Maps     each -> the event {"ph": "P"} that says the same: name, ts, pid, tid and sf are its members, all else its args
- * pid      where it is missing, that of the only thread of the trace with that tid; none where there is no such thread
+ * Maps     each -> the equivalent event {"ph": "P"}: name, ts, pid, tid and sf are its members, all others its args
+ * pid      if missing, that of the only thread of the trace with that tid; none if there is no such thread
  *
- * The key may stand before the events, whose threads say the pids: its text is kept until all events are read.
+ * The key may come before the events, whose threads give the pids: its text is kept until all events are read.
  */
 #include <stdlib.h>
 
@@ -77,7 +77,8 @@ static bool is_member(const hd_json_text *key)
     return false;
 }
 
-/* The sample whose `{` is at p as an event at the end of the text; behind its `}`. The text is valid. */
+/* Appends the sample whose `{` is at p as an event to the text; returns the position after its `}`. The text is
+ * valid. */
 static const char *put_sample(sampler *s, const char *p)
 {
     hd_string tid = {0};
@@ -107,7 +108,7 @@ static const char *put_sample(sampler *s, const char *p)
     return p + 1;
 }
 
-/* What is in the text becomes rows. */
+/* Parses the text into rows. */
 static hd_status add_events(sampler *s)
 {
     static const char padding[HD_JSON_PADDING];
@@ -146,7 +147,7 @@ hd_status chrome_read_samples(chrome_reader *reader)
     hd_json_put(&reader->samples, padding, sizeof padding);
     if (reader->samples.failed) return HD_NOMEM(reader->err);
     bool want_sources = reader->parsers[0].want_sources;
-    reader->parsers[0].want_sources = false; /* what is parsed is not the input's text */
+    reader->parsers[0].want_sources = false; /* the parsed text is not that of the input */
     hd_status status = note_threads(&s) ? read_list(&s, reader->samples.data) : HD_NOMEM(reader->err);
     reader->parsers[0].want_sources = want_sources;
     hd_map_deinit(&s.pids);

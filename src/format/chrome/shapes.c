@@ -1,8 +1,8 @@
 /* shapes.c - recognising argument shapes while reading
  *
- * Real traces write a few dozen lists of keys over and over. A tree of (key, type of value) steps follows an event's
- * members as they come; where it ends is the shape. The edge used last stands first, and is compared with the input
- * before the key's end is even known.
+ * Real traces repeat a few dozen lists of keys. A tree of (key, type of value) steps follows an event's members; the
+ * final node is the shape. The edge used last comes first, and is compared with the input before the key's end is
+ * known.
  */
 #include <stdlib.h>
 
@@ -33,14 +33,14 @@ void chrome_shapes_deinit(chrome_shapes *shapes)
     hd_arena_deinit(&shapes->arena);
 }
 
-/* Without memory the reading ends: it is no limit, after which events are read as raw text. */
+/* Without memory reading fails: that is not the limit after which events are read as raw text. */
 static uint32_t no_memory(chrome_parser *parser)
 {
     HD_NOMEM(&parser->error);
     return 0;
 }
 
-/* The key itself is bounded by the text it stands in; its first bytes and closing quote make a quick comparison. */
+/* The key is stored in the text around it; its first bytes and closing quote allow a quick comparison. */
 static bool fill_edge(chrome_parser *parser, chrome_edge *edge, const hd_json_text *key)
 {
     char *copy = hd_arena_alloc(&parser->shapes.arena, key->size + 1);
@@ -120,8 +120,8 @@ uint32_t chrome_shapes_step(chrome_parser *parser, uint32_t node, uint32_t edge,
     return (uint32_t)shapes->node_count++;
 }
 
-/* Of keys that stand twice the last counts, as in every JSON parser. Where each goes among those that stay, HD_NONE: it
- * goes. How many stay. */
+/* Of repeated keys the last counts, as in every JSON parser. The new index of each key, HD_NONE: removed. Returns how
+ * many remain. */
 static uint32_t drop_earlier(uint32_t *out, const hd_arg_key *keys, uint32_t count)
 {
     enum { SLOTS_OF_KEYS = CHROME_KEY_LIMIT * 2 };

@@ -1,7 +1,7 @@
-/* text.c - cutting the input into pieces that begin and end between events, if a guess can tell
+/* text.c - cuts the input into chunks that begin and end between events, by a guess
  *
- * A piece ends before the last `{` that looks like the beginning of an event; the reader finds out whether the guess
- * was right when the parser of the piece stops exactly there, in the state that a new event needs.
+ * A chunk ends before the last `{` that looks like the start of an event; the guess is verified when the chunk's parser
+ * stops exactly there, in the state that a new event needs.
  */
 #include <stdlib.h>
 
@@ -34,7 +34,7 @@ static void pad(chrome_text *text)
     memset(text->data + text->end, 0, HD_JSON_PADDING);
 }
 
-/* Read until the text holds `size` bytes; room for them is there. */
+/* Reads until the text has `size` bytes; the buffer has room for them. */
 static hd_status read_up_to(chrome_reader *reader, chrome_text *text, size_t size)
 {
     while (!reader->input_ended && text->end < size) {
@@ -58,7 +58,7 @@ hd_status chrome_fill(chrome_reader *reader, size_t size)
     return read_up_to(reader, rest, size);
 }
 
-/* The first `size` bytes of rest go over to a piece. */
+/* Moves the first `size` bytes of rest to a chunk. */
 static void take_from_rest(chrome_text *piece, chrome_text *rest, size_t size)
 {
     memcpy(piece->data, rest->data + rest->begin, size);
@@ -69,7 +69,7 @@ static void take_from_rest(chrome_text *piece, chrome_text *rest, size_t size)
     rest->offset += size;
 }
 
-/* What stands behind the last boundary goes back to the front of rest. */
+/* Returns the text after the last boundary to the front of rest. */
 static bool cut_piece(chrome_reader *reader, chrome_job *job)
 {
     chrome_text *piece = &job->text;

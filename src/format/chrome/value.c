@@ -1,4 +1,4 @@
-/* value.c - one value of Chrome JSON: argument values as columns hold them, microseconds as times */
+/* value.c - parses one value of Chrome JSON: argument values for columns, microseconds as times */
 #include "base/memory/vector.h"
 #include "format/chrome/chrome.h"
 

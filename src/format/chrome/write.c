@@ -1,9 +1,9 @@
 /* write.c - trace -> Chrome trace event JSON
  *
- * Writes what the reader read: the same events in the same order with the same values, numbers with their digits; the
- * top-level keys before and behind them. One event a line, or indented. Traces of other formats, which have no metadata
- * events, get those that name and order their tracks. Tracks of which the
- * events do not tell what they are get one that does.
+ * Writes the same events in the same order with the same values, numbers with their original digits, and the top-level
+ * keys before and after them. One event per line, or indented. Traces of other formats have no metadata events and get
+ * those that name and order their tracks. Tracks whose kind does not follow from their events get an event that gives
+ * it.
  */
 #include <stdlib.h>
 
@@ -22,7 +22,7 @@ typedef struct writer {
     const hd_write_options *options;
     hd_error *err;
     hd_json_out out;
-    hd_json_out event; /* compact text of one event, if it is to be indented */
+    hd_json_out event; /* compact text of one event, for indentation */
     chrome_keys keys;
     size_t blocks[HD_KIND_COUNT]; /* where each table is read */
     uint32_t rows[HD_KIND_COUNT];
@@ -30,7 +30,7 @@ typedef struct writer {
     hd_json_out raw, raw_event; /* of an event whose members are one text */
     uint8_t *plain;             /* by string id */
     uint64_t lost_members;      /* of JSON texts */
-    uint64_t renamed;           /* arguments whose key another one has */
+    uint64_t renamed;           /* arguments that were renamed because of an equal key */
     bool array;                 /* the outermost value is the array of events */
     /* of a trace of another format */
     char rank[HD_RANK_BYTES];
@@ -51,7 +51,7 @@ static void put_string_id(writer *w, hd_json_out *out, uint32_t id)
     hd_json_put_string(out, s.data, s.size);
 }
 
-/* JSON text, without what stands in it twice; what is no JSON, in a damaged store, is a string. */
+/* JSON text without duplicate keys; invalid JSON, from a damaged store, becomes a string. */
 static void put_json(writer *w, hd_json_out *out, hd_string json)
 {
     uint64_t lost;
@@ -147,7 +147,7 @@ static void put_id(writer *w, hd_json_out *out, bool *first, const hd_event *e)
     }
 }
 
-/* `own`: bits of the columns whose value stands among the members of the shape. */
+/* `own`: bits of the columns whose value is also a member of the shape. */
 static void put_columns(writer *w, hd_json_out *out, bool *first, const hd_event *e, unsigned own)
 {
     unsigned columns = chrome_columns_of(w->trace, e) & ~own;
@@ -345,7 +345,7 @@ static void put_number(hd_json_out *out, int64_t number)
         hd_json_put_int(out, number);
 }
 
-/* What the events do not tell of a track. */
+/* Writes data of tracks that does not follow from the events. */
 static hd_status write_untold(writer *w)
 {
     uint8_t *untold;

@@ -1,7 +1,7 @@
 /* cpuprofile.c - V8's CPU profiles -> samples
  *
- * Format   Profiler.Profile of the Chrome DevTools Protocol: a tree of nodes, which of them was met in each sample, and
- *          the time between samples. Written by node --cpu-prof, Chrome, Deno, VS Code
+ * Format   Profiler.Profile of the Chrome DevTools Protocol: a tree of nodes, the node of each sample, and the time
+ *          between samples. Written by node --cpu-prof, Chrome, Deno, VS Code
  * Sniffs   its keys, and a call frame
  * Maps     node -> stack; sample -> sample, which lasts until the next; nodes of a profile without samples -> samples
  *          that count hits. docs/formats/cpuprofile.md
@@ -34,7 +34,7 @@ typedef enum node_state { NODE_NEW, NODE_OPEN, NODE_DONE } node_state;
 
 typedef struct node {
     int64_t id, hits;
-    uint32_t name, parent; /* parent: index, HD_NONE: none is told */
+    uint32_t name, parent; /* parent: index, HD_NONE: none given */
     hd_frame_kind kind;
     uint32_t stack;
     node_state state;
@@ -51,10 +51,10 @@ typedef struct reader {
     hd_map parents; /* of an id: node, by lists of children */
     uint32_t *path; /* nodes on the way to one that is done */
     size_t path_count, path_capacity;
-    const char *lists[4]; /* nodes, samples, timeDeltas, timestamps: where they stand; NULL: nowhere */
+    const char *lists[4]; /* positions of nodes, samples, timeDeltas, timestamps; NULL: absent */
     hd_bytes text, url;
     hd_json_out rest;
-    int64_t start_us, end_us; /* HD_NO_TIME: not told */
+    int64_t start_us, end_us; /* HD_NO_TIME: not given */
     uint32_t track, event, category;
 } reader;
 
@@ -131,7 +131,7 @@ static hd_status read_children(reader *r, const char **at)
     return status == HD_END ? HD_OK : status;
 }
 
-/* What is neither frame nor caller is kept in the metadata. */
+/* Other members are kept in the metadata. */
 static hd_status read_member(reader *r, node *n, hd_string key, bool *has_id, const char **at)
 {
     bool is_number;
@@ -226,7 +226,7 @@ static hd_status read_nodes(reader *r)
 
 /* ---- samples ---- */
 
-/* Of the list of times or of what is between them: the time of the next sample in µs. */
+/* The time of the next sample in µs, from the list of times or of differences. */
 typedef struct clock {
     const char *at;
     bool first, ended, is_delta;
@@ -267,7 +267,7 @@ static hd_status add_sample(reader *r, uint32_t stack, bool has_time, int64_t fr
     return hd_stack_samples_add(&r->samples, &s);
 }
 
-/* V8 numbers nodes from 1 on as it lists them. */
+/* V8 numbers nodes from 1 on in list order. */
 static const node *find_node(const reader *r, int64_t id)
 {
     uint64_t usual = (uint64_t)id - 1;
@@ -315,7 +315,7 @@ static hd_status read_samples(reader *r)
     return status == HD_END ? HD_OK : status;
 }
 
-/* A profile without samples tells how often each node was met. */
+/* A profile without samples has a hit count per node. */
 static hd_status add_hits(reader *r)
 {
     r->event = hd_builder_intern_text(r->builder, "hits");

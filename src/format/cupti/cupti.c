@@ -45,7 +45,7 @@ cupti_form cupti_find_form(const char *head, size_t size)
     while (line < end && hd_json_is_space(*line)) line++;
     if (line < end && (*line == '{' || *line == '['))
         return is_json_record(line, end) ? CUPTI_FORM_JSON : CUPTI_FORM_NONE;
-    while (line < end) { /* what the program printed may stand in front */
+    while (line < end) { /* the program's own output may come first */
         const char *next = memchr(line, '\n', (size_t)(end - line));
         const char *line_end = next ? next : end;
         if (is_json_record(line, line_end)) return CUPTI_FORM_JSON;

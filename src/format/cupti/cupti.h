@@ -1,8 +1,8 @@
 /* cupti.h - records of CUPTI activity, as JSON lines or as the text of NVIDIA's samples
  *
- *     text ──> pieces (read.c) ──> records (json.c, text.c) ──> rows (emit.c)
+ *     text ──> chunks (read.c) ──> records (json.c, text.c) ──> rows (emit.c)
  *
- * A parser belongs to one thread; what it counts enters the ledger when its piece is appended.
+ * A parser is used by one thread; its counts enter the ledger when its chunk is appended.
  */
 #ifndef HD_FORMAT_CUPTI_CUPTI_H
 #define HD_FORMAT_CUPTI_CUPTI_H
@@ -18,7 +18,7 @@ enum {
     CUPTI_SHAPE_SLOTS = 128,
     CUPTI_NAME_SLOTS = 2048,
     CUPTI_TRACK_SLOTS = 256,
-    CUPTI_LINE_LIMIT = 64 << 20, /* what is longer is cut there */
+    CUPTI_LINE_LIMIT = 64 << 20, /* longer lines are cut there */
 };
 
 /* ---- fields ---- */
@@ -157,18 +157,18 @@ void cupti_parser_deinit(cupti_parser *p);
 /* record.c */
 void cupti_record_begin(cupti_parser *p, const char *text, size_t size);
 void cupti_record_add(cupti_parser *p, uint32_t key, hd_arg_type type, int64_t bits);
-/* A value of the record. false: a time that is none. `text`: of HD_ARG_STRING, lives as long as the piece. */
+/* Sets a value of the record. false: an invalid time. `text`: of HD_ARG_STRING, valid as long as the chunk. */
 bool cupti_record_set(cupti_parser *p, cupti_field field, uint32_t key, hd_arg_type type, int64_t bits, hd_string text);
 /* One more of an issue. False, with p->error, when strict and this is damage. */
 bool cupti_note(cupti_parser *p, const char *code, hd_ledger_level level, const char *at);
 
-/* Parse text[0, size) of the piece, whole lines, HD_JSON_PADDING bytes of 0 behind it. Errors: in p->error. */
+/* Parses text[0, size) of the chunk, whole lines, followed by HD_JSON_PADDING zero bytes. Errors: in p->error. */
 hd_status cupti_parse_json(cupti_parser *p);
 hd_status cupti_parse_text(cupti_parser *p);
 /* The row of p->record. */
 hd_status cupti_emit(cupti_parser *p);
 
-/* What a file is: 0 none of ours. */
+/* The form of a file; 0: unknown. */
 typedef enum cupti_form { CUPTI_FORM_NONE, CUPTI_FORM_JSON, CUPTI_FORM_TEXT } cupti_form;
 cupti_form cupti_find_form(const char *head, size_t size);
 /* A line that begins a record of the text form: its type's end, or NULL. */
@@ -176,14 +176,14 @@ const char *cupti_text_header(const char *line, const char *end);
 
 int cupti_sniff(const unsigned char *head, size_t size);
 hd_status cupti_read(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err);
-/* The same in pieces of a given size, 0: chosen by the size of the input. */
+/* The same with chunks of a given size, 0: chosen by the size of the input. */
 hd_status cupti_read_pieces(hd_builder *builder, hd_input *input, const hd_read_options *options, size_t piece_size,
                             hd_error *err);
 
 /* names.c */
 /* The name of a runtime or driver call by its cbid, NULL: not in the table. */
 const char *cupti_call_name(cupti_type type, int64_t cbid);
-/* What is shown for a name: kernels demangled, calls without their version. string ids. */
+/* The displayed name: kernels demangled, calls without their version. String ids. */
 uint32_t cupti_shown_name(cupti_parser *p, cupti_type type, hd_string name, uint32_t *out_raw);
 /* "LAZY_FUNCTION_LOADING" -> "Lazy Function Loading"; at most `capacity` bytes. */
 size_t cupti_words(char *out, size_t capacity, hd_string name);

@@ -1,7 +1,7 @@
-/* emit.c - a record as a row, as Kineto would have it
+/* emit.c - a record as a row, in Kineto's form
  *
- * Kernels, copies and sets stand on (device, stream), calls on (process, thread), allocations on their process. What is
- * of an unknown type is kept as an "other" row with all its members.
+ * Kernels, copies and memsets are on (device, stream), calls on (process, thread), allocations on their process. A
+ * record of unknown type becomes an "other" row with all its members.
  */
 #include <stdlib.h>
 
@@ -147,7 +147,7 @@ static bool set_times(cupti_parser *p, hd_row *row)
         start = n[CUPTI_TIMESTAMP];
     else if (n[CUPTI_TIMESTAMP] != HD_NO_NUMBER)
         cupti_record_add(p, p->arguments[CUPTI_TIMESTAMP], HD_ARG_INT, n[CUPTI_TIMESTAMP]);
-    bool is_unknown = start == 0 && end == 0; /* CUPTI could not tell */
+    bool is_unknown = start == 0 && end == 0; /* CUPTI had no times */
     if (!is_unknown) row->start_ns = start;
     if (!is_unknown && (p->first_start == HD_NO_TIME || start < p->first_start)) p->first_start = start;
     bool is_beyond = duration != HD_NO_NUMBER && duration > INT64_MAX - start;
@@ -178,7 +178,7 @@ static void keep_unplaced(cupti_parser *p, cupti_type type)
         cupti_record_add(p, p->arguments[CUPTI_THREAD], HD_ARG_INT, n[CUPTI_THREAD]);
 }
 
-/* What has no column of an "other" row. */
+/* Keeps members without a column of an "other" row. */
 static void keep_consumed(cupti_parser *p)
 {
     static const cupti_field fields[] = {CUPTI_START,     CUPTI_END,     CUPTI_DURATION,
@@ -193,7 +193,7 @@ static void keep_consumed(cupti_parser *p)
     }
 }
 
-/* An instant of a whole process says so, as Chrome JSON has it. */
+/* An instant of a whole process is marked so, as in Chrome JSON. */
 static void mark_scope(cupti_parser *p)
 {
     cupti_record *r = &p->record;
@@ -229,7 +229,7 @@ static uint32_t find_shape(cupti_parser *p)
     return shape->shape;
 }
 
-/* More members than a shape takes, or more shapes than there may be: the text as it stands, as the event's args. */
+/* More members than a shape allows, or too many shapes: the text unchanged, as the event's args. */
 static hd_status emit_raw(cupti_parser *p, hd_row *row)
 {
     static const char before[] = "{\"args\":", none[] = "{}";

@@ -1,7 +1,7 @@
 /* json.c - a JSON object per line
  *
- * A line goes through the strict scanner; what that refuses goes through the repairer, since the known writer puts
- * names between quotes without escaping them. What comes out of it without a type is no record, and is counted.
+ * A line goes through the strict scanner; if that rejects it, through the repairer, since the known writer does not
+ * escape names. A result without a type is not a record, and is counted.
  */
 #include "base/error.h"
 #include "base/memory/vector.h"
@@ -10,7 +10,7 @@
 
 /* ---- values ---- */
 
-/* The decoded text, interned where it has escapes or other than ASCII. */
+/* The decoded text, interned if it has escapes or non-ASCII bytes. */
 static bool decode(hd_string *out, cupti_parser *p, const hd_json_text *text)
 {
     *out = (hd_string){text->data, text->size};
@@ -41,7 +41,7 @@ static const char *number(hd_arg_type *type, int64_t *bits, cupti_parser *p, con
     return end;
 }
 
-/* {"static":1024,"dynamic":0}: their sum is what Kineto calls "shared memory". */
+/* {"static":1024,"dynamic":0}: the sum is Kineto's "shared memory". */
 static bool shared_memory(cupti_parser *p, const char *at, size_t size)
 {
     const char *end = at + size;
@@ -100,7 +100,7 @@ static const char *value(cupti_parser *p, cupti_field field, uint32_t key, const
 
 /* ---- objects ---- */
 
-/* One object that ends exactly at `end`, behind which there is white space and a NUL. */
+/* One object that ends exactly at `end`, followed by white space and a NUL. */
 static bool object(cupti_parser *p, const char *at, const char *end)
 {
     hd_json_text quoted;
@@ -175,7 +175,9 @@ hd_status cupti_parse_json(cupti_parser *p)
     if (p->offset == 0 && p->size >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0) at += 3;
     while (at < end) {
         char *next = memchr(at, '\n', (size_t)(end - at));
-        if (next) *next = '\0'; /* no value goes on in the next line: a thousand would, each through all of the piece */
+        if (next)
+            *next = '\0'; /* values do not continue on the next line: otherwise a thousand broken ones would each
+                             scan the whole chunk */
         HD_TRY(parse_line(p, at, next ? next : end));
         p->lines += next != NULL;
         at = next ? next + 1 : end;

@@ -3,12 +3,12 @@
  * Format   JSON lines of a CUPTI injection ({"type":"CONCURRENT_KERNEL","start":ns,…}), and the text that NVIDIA's
  *          samples print; docs/formats/cupti.md has the mapping
  * Sniffs   a record in the first lines, or the banner of the injection sample
- * Maps     kernels, copies, sets, calls, overheads -> slices; allocations -> instants; other types -> other
+ * Maps     kernels, copies, memsets, calls, overheads -> slices; allocations -> instants; other types -> other
  * Units    ns         Shapes   n records -> n rows
  * Limits   lines of 64 MiB
  * Errors   FORMAT: not one record; DAMAGED: when strict
  *
- * Pieces of whole records are parsed by several threads, and what they found is appended in order.
+ * Chunks of whole records are parsed by several threads, and the results are appended in order.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ typedef struct piece_text {
     size_t size, capacity;
 } piece_text;
 
-/* A piece on its way, and what was found in it. */
+/* A chunk in progress, with its results. */
 typedef struct cupti_piece {
     piece_text text;
     uint64_t offset, lines, records;
@@ -45,7 +45,7 @@ typedef struct reader {
     size_t piece_size;
     cupti_parser *parsers; /* of each worker */
     unsigned parser_count;
-    piece_text rest; /* behind the last piece */
+    piece_text rest; /* after the last chunk */
     uint64_t offset; /* of rest */
     bool input_ended;
     uint64_t lines, records;
@@ -202,8 +202,8 @@ static hd_status mark_queues(reader *r)
     return HD_OK;
 }
 
-/* Devices are processes of their own, numbered like the device. A process of that number, as containers have them,
- * keeps its number; the device is then called "GPU 1". */
+/* Devices are processes of their own, numbered like the device. If a process has that number, as in containers, it
+ * keeps it; the device is then named "GPU 1". */
 static hd_status name_devices(reader *r)
 {
     const hd_trace *trace = hd_builder_trace(r->builder);
@@ -252,8 +252,8 @@ static hd_status finish(reader *r)
     return HD_OK;
 }
 
-/* Overheads name a thread and no process: that of the first call, if it stands near the beginning. Not of any call
- * before the overhead, since what is read must not depend on where the text is cut into pieces. */
+/* Overheads have a thread and no process: they get that of the first call, if it is near the beginning. Not that of the
+ * last call before the overhead, since the result must not depend on where the text is cut. */
 static hd_status find_process(reader *r, int64_t *out)
 {
     static const char key[] = "processId";

@@ -1,4 +1,4 @@
-/* record.c - a record while it is read, and what is counted on the way */
+/* record.c - the state of a record while it is read, and counts */
 #include "base/error.h"
 #include "format/cupti/cupti.h"
 

@@ -4,8 +4,8 @@
  *     CONCURRENT_KERNEL [ 30, 40 ] duration 10, "_Z1fv", correlationId 9, cacheConfigRequested 0, …
  *     <tab>grid [ 1, 1, 1 ], block [ 32, 1, 1 ], …
  *
- * A record is a line that begins with its type, and the indented lines behind it. Everything is "key value" between
- * commas. Programs print to the same place: lines that begin otherwise are counted and left out.
+ * A record is a line that begins with its type, and the indented lines after it, with "key value" items separated by
+ * commas. Programs print to the same output: lines that begin otherwise are counted and skipped.
  */
 #include "base/error.h"
 #include "base/memory/vector.h"
@@ -67,7 +67,7 @@ static bool all_digits(const char *at, const char *end)
     return at == end;
 }
 
-/* Text of the file as it may stand in a trace: valid UTF-8. */
+/* Text of the file as valid UTF-8. */
 static uint32_t intern(cupti_parser *p, const char *at, size_t size)
 {
     if (hd_utf8_valid(at, size, false)) return hd_builder_intern(p->builder, at, size);
@@ -130,7 +130,7 @@ static bool put_value(cupti_parser *p, const char *key, size_t key_size, const c
     return cupti_record_set(p, field, id, HD_ARG_STRING, bits, hd_builder_string(p->builder, (uint32_t)bits));
 }
 
-/* "key value", or a word that stands alone: what an overhead is of. */
+/* "key value", or a single word: the subject of an overhead. */
 static bool put_item(cupti_parser *p, const char *at, const char *end)
 {
     const char *split = at;
@@ -196,7 +196,7 @@ static void set_text(cupti_parser *p, cupti_field field, const char *at, const c
     cupti_record_set(p, field, 0, HD_ARG_STRING, id, hd_builder_string(p->builder, id));
 }
 
-/* The name is all that stands between the first quote and the last: names may hold quotes and commas. */
+/* The name is everything between the first quote and the last: names may contain quotes and commas. */
 static bool read_header(cupti_parser *p, const char *line, const char *type_end, const char *end)
 {
     const char *at = skip_blanks(type_end, end);
@@ -230,7 +230,7 @@ static hd_status finish_record(cupti_parser *p, bool *is_open, bool is_good)
     return cupti_note(p, "cupti.line-broken", HD_LEDGER_LOSS, p->record.text) ? HD_OK : p->error.status;
 }
 
-/* What the program printed, or a record of a type that is not known. */
+/* The program's own output, or a record of unknown type. */
 static bool note_other(cupti_parser *p, const char *line, const char *end)
 {
     if (any_header(line, end)) return cupti_note(p, "cupti.record-unknown", HD_LEDGER_LOSS, line);

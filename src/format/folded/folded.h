@@ -20,16 +20,16 @@ typedef struct folded_line {
     hd_arg_type weight_type; /* HD_ARG_INT, HD_ARG_DECIMAL */
     int64_t weight;
     /* extended */
-    hd_string thread; /* comm pid tid, as they stand */
+    hd_string thread; /* comm pid tid, unchanged */
     hd_string comm;
     int64_t time_ns, pid, tid, cpu;
 } folded_line;
 
-/* prefer: what a line is that reads as both. */
+/* prefer: the kind of a line that parses as both. */
 void folded_parse(folded_line *out, const char *text, size_t size, folded_kind prefer);
 
-/* What lines of this input are that read as both, from its first lines: EXTENDED only where some are that alone, and
- * none is plain alone. */
+/* The kind of lines that parse as both, from the first lines of the input: EXTENDED only if some lines are only that,
+ * and none is only plain. */
 folded_kind folded_prefer(const unsigned char *head, size_t size);
 
 int folded_sniff(const unsigned char *head, size_t size);

@@ -1,7 +1,8 @@
-/* line.c - one line of folded stacks, and what the first lines of an input say
+/* line.c - parses one line of folded stacks, and surveys the first lines of an input
  *
- * A plain line ends in a weight. An extended one begins with a time, and comm may hold blanks and numbers: pid, tid and
- * cpu are the last three integers in a row that leave comm no longer than the kernel makes it, else the first three.
+ * A plain line ends in a weight. An extended one begins with a time, and comm may contain blanks and numbers: pid, tid
+ * and cpu are the last three consecutive integers that leave a comm of a length the kernel allows, else the first
+ * three.
  */
 #include "format/folded/folded.h"
 #include "format/lookalikes.h"
@@ -56,7 +57,7 @@ static bool next_token(token *out, const char **at, const char *end)
     while (p < end && !hd_is_blank(*p) && *p != ';') p++;
     out->end = p;
     out->is_int = (p == end || *p != ';') && hd_text_int(&out->value, out->start, (size_t)(p - out->start));
-    while (p < end && !hd_is_blank(*p)) p++; /* what holds a ';' is no number */
+    while (p < end && !hd_is_blank(*p)) p++; /* a word with a ';' is not a number */
     *at = p;
     return true;
 }
@@ -108,17 +109,17 @@ void folded_parse(folded_line *out, const char *text, size_t size, folded_kind p
     bool either = is_plain && is_extended;
     if (is_extended && (!is_plain || prefer == FOLDED_EXTENDED))
         *out = extended;
-    else if (!is_plain) /* what has no weight and begins so is a comment, as tools put it on top */
+    else if (!is_plain) /* a line without a weight that begins so is a comment of a tool */
         *out = (folded_line){.kind = *line.data == '#' ? FOLDED_BLANK : FOLDED_UNREADABLE};
     out->either = either;
 }
 
 typedef struct survey {
     unsigned lines, plain, extended, either;
-    unsigned deep; /* readable ones with more than one frame */
+    unsigned deep; /* valid ones with more than one frame */
 } survey;
 
-/* The last line is left out where it may be cut, if there is any other. */
+/* The last line is ignored if it may be cut and there are others. */
 static survey survey_lines(const unsigned char *head, size_t size)
 {
     const char *at = (const char *)head, *end = at + size;
@@ -154,7 +155,7 @@ folded_kind folded_prefer(const unsigned char *head, size_t size)
     return s.extended && !s.plain ? FOLDED_EXTENDED : FOLDED_PLAIN;
 }
 
-/* One line that fills the head and has no end yet: frames, most likely, if it has many parts. */
+/* One unfinished line fills the head: frames, most likely, if it has many parts. */
 static int sniff_cut(const unsigned char *head, size_t size)
 {
     unsigned parts = 0;

@@ -1,14 +1,15 @@
 /* read.c - folded stacks -> samples
  *
- * Format   one stack a line, frames from the root to the leaf, parted by ';'. Plain (`frames weight`), as FlameGraph's
- *          stackcollapse scripts, inferno, bpftrace, py-spy and heddle itself write it; extended (`timestamp_ns comm
- *          pid tid cpu frames`), as uprobe tracers on cudaLaunchKernel write it. docs/formats/folded.md
- * Sniffs   whether the first lines read as one of the two
+ * Format   one stack per line, frames from the root to the leaf, separated by ';'. Plain (`frames weight`), as
+ *          FlameGraph's stackcollapse scripts, inferno, bpftrace, py-spy and heddle itself write it; extended
+ *          (`timestamp_ns comm pid tid cpu frames`), as uprobe tracers on cudaLaunchKernel write it.
+ *          docs/formats/folded.md
+ * Sniffs   whether the first lines parse as one of the two
  * Maps     line -> sample; frames -> stackFrames, `sf`; weight, cpu -> arguments; comm -> the thread's name
- * Units    timestamp_ns as it is; weight as it is         Shapes   n lines -> n rows
- * Limits   16 MiB a line; 2^32 - 2 different frames       Errors   FORMAT: no line reads; DAMAGED: strict
+ * Units    timestamp_ns and weight unchanged         Shapes   n lines -> n rows
+ * Limits   16 MiB a line; 2^32 - 2 different frames       Errors   FORMAT: no valid line; DAMAGED: strict
  *
- * A million lines have a thousand stacks: what became of one is remembered by its text.
+ * A million lines have about a thousand stacks: results are cached by the stack's text.
  */
 #include <stdlib.h>
 
@@ -35,7 +36,7 @@ static const hd_stack_code codes[] = {
     [COMM_CHANGED] = {"folded.comm-changed", HD_LEDGER_NOTE, " gives a thread another name"},
 };
 
-/* What a frame does to its stack. */
+/* The effect of a frame on its stack. */
 enum { FRAME_PLAIN, FRAME_LAUNCH, FRAME_DROPPED };
 
 /* A stack up to one of its frames. */
@@ -50,7 +51,7 @@ typedef struct reader {
     hd_input *input;
     hd_error *err;
     hd_memo stacks[2]; /* text of plain and extended stacks -> node, repairs, dropped frames */
-    hd_memo frames[2]; /* text of their frames -> name, kind, what it does */
+    hd_memo frames[2]; /* text of a frame -> name, kind, effect */
     hd_bytes last;     /* text of the stack made last, and its frames but for the leaf */
     stack_step *steps;
     size_t step_count, step_capacity;
@@ -101,7 +102,7 @@ static bool is_dropped(const char *data, size_t size)
     return false;
 }
 
-/* What a frame's text says, found once per text. */
+/* The meaning of a frame's text, cached by text. */
 static bool find_frame(reader *r, hd_memo_value *out, hd_string frame, bool extended)
 {
     uint64_t hash;
@@ -123,7 +124,7 @@ static bool find_frame(reader *r, hd_memo_value *out, hd_string frame, bool exte
     return true;
 }
 
-/* Keep the text and frames of a stack for the next one. */
+/* Keeps the text and frames of a stack for the next one. */
 static bool keep_stack(reader *r, hd_string text, bool extended)
 {
     r->last.size = 0;
@@ -132,7 +133,7 @@ static bool keep_stack(reader *r, hd_string text, bool extended)
     return !r->last.failed;
 }
 
-/* How many frames of the stack before stand in this one, whole and in front. */
+/* How many leading frames of the previous stack are the same in this one. */
 static size_t shared_frames(const reader *r, hd_string text, bool extended)
 {
     size_t shared = 0, end = text.size < r->last.size ? text.size : r->last.size, low = 0, high = r->step_count;
@@ -164,7 +165,7 @@ static bool make_stack(reader *r, hd_memo_value *value, hd_string frames, bool e
         }
         step.launched |= launch;
         step.end = stop ? (size_t)(stop - frames.data) + 1 : frames.size;
-        if (!stop) break; /* what comes behind it in the next stack may belong to it */
+        if (!stop) break; /* the frame may continue in the new stack */
         if (!hd_grow((void **)&r->steps, &r->step_capacity, r->step_count, sizeof *r->steps)) return false;
         r->steps[r->step_count++] = step;
     }

@@ -1,6 +1,6 @@
 /* dat.c - trace.dat of trace-cmd -> rows
  *
- * Format   versions 6 (parts one behind the other) and 7 (sections, found through options; compressed or not).
+ * Format   versions 6 (consecutive parts) and 7 (sections, found through options; compressed or not).
  *          Specified by trace-cmd.dat.v6(5) and trace-cmd.dat.v7(5). docs/formats/ftrace.md
  * Sniffs   17 08 44 "tracing"
  * Maps     see tracepoint/tracepoint.h
@@ -64,7 +64,7 @@ static hd_status take_cpus(ftrace_reader *r, tp_input *in, uint32_t count)
     return in->failed ? ftrace_note(r, "ftrace.truncated", HD_LEDGER_LOSS, 1, in->end) : HD_OK;
 }
 
-/* Another instance: its CPUs stand at an offset. */
+/* Another instance: its CPUs are at an offset. */
 static hd_status take_instance(ftrace_reader *r, const tp_input *in, uint64_t offset, uint32_t count)
 {
     tp_input there = {.window = {.pieces = in->window.pieces}, .at = offset, .end = in->end, .err = in->err};
@@ -206,7 +206,7 @@ static bool is_section(uint64_t id)
     return (id >= SECTION_HEADER_INFO && id <= SECTION_EVENT_FORMATS) || id == SECTION_NAMES || id == SECTION_PROCESSES;
 }
 
-/* *out_next: where more options stand, 0: nowhere. */
+/* *out_next: offset of further options, 0: none. */
 static hd_status take_options_seven(ftrace_reader *r, uint64_t *out_next, tp_input *in, uint64_t offset)
 {
     while (!in->failed && in->at < in->end) {

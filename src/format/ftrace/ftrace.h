@@ -15,11 +15,11 @@
 /* Pages of a CPU. */
 typedef struct ftrace_stream {
     int64_t cpu;
-    uint64_t at, end; /* in the file, of what is not read yet */
+    uint64_t at, end; /* range in the file that is not read yet */
     bool is_compressed;
-    uint32_t chunks;                             /* left, of what is compressed */
+    uint32_t chunks;                             /* compressed chunks left */
     hd_bytes plain;                              /* a chunk; or a page */
-    size_t plain_at;                             /* of the next page in it */
+    size_t plain_at;                             /* offset of the next page in it */
     uint8_t *page;                               /* borrowed from plain, NULL: none */
     uint32_t page_bytes, have, length, event_at; /* have: of a page that is cut off */
     uint64_t page_offset;                        /* in the file */
@@ -37,7 +37,7 @@ typedef struct ftrace_graph {
 } ftrace_graph;
 
 typedef struct ftrace_graph_line {
-    int64_t time_ns, cpu, tid; /* HD_NO_TIME, HD_NO_NUMBER: not told */
+    int64_t time_ns, cpu, tid; /* HD_NO_TIME, HD_NO_NUMBER: not given */
     int64_t duration_ns;       /* HD_NO_TIME: none */
     hd_string comm, call;      /* "name() {", "name();", "}", a comment */
     bool is_switch;            /* the CPU runs another thread from here on */
@@ -69,14 +69,14 @@ hd_status ftrace_read_pages(ftrace_reader *r);
 hd_status ftrace_read_dat(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err);
 /* text.c */
 bool ftrace_is_text(const unsigned char *head, size_t size);
-/* An event with what is printed behind its name. */
+/* An event with the text after its name. */
 hd_status ftrace_add_event(ftrace_reader *r, hd_string name, hd_string rest, tp_event *event);
 hd_status ftrace_read_text(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err);
 /* graph.c: a line; the part of it from its duration on. false: it is none of function_graph. */
 bool ftrace_graph_parse(ftrace_graph_line *out, hd_string line);
 bool ftrace_graph_call(ftrace_graph_line *out, hd_string text);
 hd_status ftrace_graph_add(ftrace_reader *r, const ftrace_graph_line *line, uint64_t offset);
-/* What still runs has no end. */
+/* Running calls have no end. */
 hd_status ftrace_graph_finish(ftrace_reader *r);
 void ftrace_graph_deinit(ftrace_graph *graph);
 

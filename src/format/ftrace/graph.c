@@ -2,11 +2,11 @@
  *
  *      0)               |  do_sys_open() {                       CPU, duration, call
  *      0)   0.541 us    |    getname();
- *     360.774522 |   1)    sh-4802    |  d..1 |   0.541 us    |  } // times, threads and flags, if asked for
+ *     360.774522 |   1)    sh-4802    |  d..1 |   0.541 us    |  } // times, threads and flags, if enabled
  *     sh-4802 [000] 17284.993652: funcgraph_exit:   1.382 us   |  }  of trace-cmd
  *
- * A call's slice is written when it ends, with the duration that the line of its end tells. Lines without times are
- * in the order of their times: a call begins where the one before it in its caller, or of its CPU, ended.
+ * A call's slice is written when it ends, with the duration on the line of its end. Lines without times are in order of
+ * time: a call begins where the previous one of its caller, or of its CPU, ended.
  */
 #include <stdlib.h>
 
@@ -36,7 +36,7 @@ static bool is_task(hd_string *out_comm, int64_t *out_tid, hd_string text)
     return true;
 }
 
-/* "", "0.541 us", "+ 10.541 us", "==========>": marks of long calls stand before it. */
+/* "", "0.541 us", "+ 10.541 us", "==========>": preceded by marks of long calls. */
 static bool is_duration(int64_t *out_ns, hd_string text)
 {
     hd_fixed number;
@@ -96,9 +96,9 @@ typedef struct graph_call {
     uint32_t name, arguments; /* string ids */
 } graph_call;
 
-/* Calls of a thread, or of a CPU whose thread is not told. */
+/* Calls of a thread, or of a CPU if the thread is unknown. */
 typedef struct graph_owner {
-    int64_t number, cursor_ns; /* a thread: tid; a CPU: the tid that it runs; where its last call ended */
+    int64_t number, cursor_ns; /* of a thread: tid; of a CPU: the tid that it runs; end of its last call */
     uint32_t track;
     graph_call *calls; /* not ended yet */
     size_t depth, capacity;
@@ -161,7 +161,7 @@ static graph_call call_of(ftrace_reader *r, hd_string text, int64_t start_ns)
     return call;
 }
 
-/* The call that "}" ends. Where a name says that it is an outer one, the ends of those within were lost. */
+/* The call that "}" ends. If the line names an outer call, the ends of the inner ones were lost. */
 static hd_status take_call(ftrace_reader *r, bool *out_found, graph_call *out, graph_owner *owner, uint32_t name)
 {
     size_t least = owner->depth > LOOK_CALLS ? owner->depth - LOOK_CALLS : 0, at = owner->depth;
@@ -196,7 +196,7 @@ static hd_status end_call(ftrace_reader *r, graph_owner *owner, const ftrace_gra
     } else if (has_duration) {
         end_ns = call.start_ns + line->duration_ns;
     }
-    /* Its calls may end later where times are rounded, or were made of durations. */
+    /* Its calls may end later if times are rounded, or derived from durations. */
     if (end_ns < owner->cursor_ns)
         HD_TRY(ftrace_note(r, "ftrace.call-longer", HD_LEDGER_NOTE, found && has_duration, offset));
     owner->cursor_ns = latest(end_ns, owner->cursor_ns);
@@ -222,7 +222,7 @@ static hd_status add_call(ftrace_reader *r, graph_owner *owner, const ftrace_gra
                     about.size ? tp_text(&r->place, about.data, about.size) : HD_STRING_NONE);
 }
 
-/* What stands as a comment: an event of another kind, "sched_switch: prev_comm=…", or trace_printk's. */
+/* A comment: an event of another kind, "sched_switch: prev_comm=…", or trace_printk's. */
 static hd_status add_comment(ftrace_reader *r, const ftrace_graph_line *line, int64_t tid, int64_t now_ns)
 {
     hd_string about = line->is_interrupt ? (hd_string){"", 0} : comment_in(line->call), rest = about;
@@ -240,7 +240,7 @@ static hd_status add_comment(ftrace_reader *r, const ftrace_graph_line *line, in
 
 /* ---- lines ---- */
 
-/* Whose line it is, and when: by its own words, or those before it. */
+/* The owner and time of a line, from the line or from previous ones. */
 static hd_status place_line(ftrace_reader *r, graph_owner **out, int64_t *out_tid, int64_t *out_now_ns,
                             const ftrace_graph_line *line)
 {
@@ -254,7 +254,7 @@ static hd_status place_line(ftrace_reader *r, graph_owner **out, int64_t *out_ti
     bool has_thread = tid > 0 && tid != HD_NO_NUMBER;
     graph_owner *owner = *out = has_thread ? owner_of(r, tid, 0) : cpu;
     if (!owner || track_of(r, owner, line, tid) == HD_NONE) return HD_NOMEM(r->err);
-    /* Only outermost calls wait for others of the CPU: within a call, what its thread did fits into its duration. */
+    /* Only outermost calls wait for others of the CPU: within a call, the duration limits what its thread did. */
     *out_now_ns = owner->depth ? owner->cursor_ns : latest(owner->cursor_ns, cursor_ns);
     if (line->time_ns != HD_NO_TIME) *out_now_ns = line->time_ns;
     r->graph.times_made += line->time_ns == HD_NO_TIME;

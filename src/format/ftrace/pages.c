@@ -119,7 +119,7 @@ static hd_status next_page(ftrace_reader *r, ftrace_stream *s)
 
 /* ---- events ---- */
 
-/* The rest of the page cannot be told apart. */
+/* The rest of the page cannot be parsed. */
 static hd_status give_up_page(ftrace_reader *r, ftrace_stream *s)
 {
     uint64_t offset = s->page_offset + s->event_at;
@@ -127,7 +127,7 @@ static hd_status give_up_page(ftrace_reader *r, ftrace_stream *s)
     return ftrace_note(r, "ftrace.page-damaged", HD_LEDGER_LOSS, 1, offset);
 }
 
-/* The event at event_at, which moves on. *out_event: it is one, and no time or padding. */
+/* Parses the entry at event_at, and advances. *out_event: it is an event, not a time or padding. */
 static hd_status parse_event(ftrace_reader *r, ftrace_stream *s, bool *out_event)
 {
     uint32_t left = s->length - s->event_at;

@@ -6,7 +6,7 @@
  *
  *             bash-1977  [000] 17284.993652: do_filp_open <-do_sys_open         tracer function: an instant
  *
- * Fields are told apart by their "key=" or "key:"; what has none is the argument `text`.
+ * Fields begin with "key=" or "key:"; text without one is the argument `text`.
  */
 #include <stdlib.h>
 
@@ -42,7 +42,7 @@ static const char *find_cpu(int64_t *out, const char **out_end, const char *text
     return NULL;
 }
 
-/* "comm-123", and "(  45)" or "(-----)" behind it. */
+/* "comm-123", followed by "(  45)" or "(-----)". */
 static bool parse_task(text_line *out, hd_string text)
 {
     out->pid = HD_NO_NUMBER;
@@ -70,7 +70,7 @@ static hd_string next_word(hd_string *rest)
     return word;
 }
 
-/* Seconds with a point, and a colon behind them. */
+/* Seconds with a point, followed by a colon. */
 static bool parse_time(int64_t *out, hd_string word)
 {
     hd_fixed number;
@@ -88,7 +88,7 @@ static bool parse_line(text_line *out, hd_string line)
     if (!(open = find_cpu(&out->cpu, &behind, all.data, all.size))) return false;
     if (!parse_task(out, hd_text_trim(all.data, (size_t)(open - all.data)))) return false;
     hd_string rest = {behind, (size_t)(all.data + all.size - behind)}, word = next_word(&rest);
-    if (!parse_time(&out->time_ns, word)) { /* flags of interrupts and preemption stand before it */
+    if (!parse_time(&out->time_ns, word)) { /* preceded by flags of interrupts and preemption */
         word = next_word(&rest);
         if (!parse_time(&out->time_ns, word)) return false;
     }
@@ -123,7 +123,7 @@ static const char *next_key(size_t *out_size, const char *start, const char *at,
     return NULL;
 }
 
-/* "client_id:7" and "job count:3" behind a value, as drm_sched has them: the last word of the key counts. */
+/* "client_id:7" and "job count:3" after a value, as in drm_sched: the last word of the key counts. */
 static void put_value(ftrace_reader *r, tp_event *event, const char *key, size_t key_size, const char *from,
                       const char *to);
 
@@ -182,7 +182,7 @@ static void parse_fields(ftrace_reader *r, tp_event *event, hd_string rest)
 
 /* ---- what trace-cmd prints in its own words ---- */
 
-/* "rs:main Q:Reg:1593 [120]"; *rest goes on behind it. */
+/* "rs:main Q:Reg:1593 [120]"; *rest is after it. */
 static bool take_task(ftrace_reader *r, tp_event *event, const char *const keys[3], hd_string *rest)
 {
     int64_t tid, priority;

@@ -6,9 +6,9 @@
  * Maps     thread -> thread; sample, allocation -> sample; marker -> slice, instant, begin or end.
  *          docs/formats/gecko.md
  * Units    ms since meta.startTime -> ns         Shapes   n samples and markers -> n rows
- * Limits   1 GiB; 16 processes in one another         Errors   DAMAGED: no object, nothing can be read, strict
+ * Limits   1 GiB; 16 nested processes         Errors   DAMAGED: no object, nothing can be read, strict
  *
- * Where the tables of a thread stand is found first, since each refers to others: strings, functions, frames, stacks.
+ * The positions of a thread's tables are found first, since each refers to others: strings, functions, frames, stacks.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static const hd_stack_code codes[] = {
     [KEY_TWICE] = {"gecko.key-twice", HD_LEDGER_LOSS, NULL},
 };
 
-/* Where the tables of a thread stand, or those that all threads share. */
+/* Positions of the tables of a thread, or those that all threads share. */
 enum {
     TABLE_STRINGS,
     TABLE_OTHER_STRINGS,
@@ -79,7 +79,7 @@ typedef struct reader {
     hd_stack_samples samples;
     hd_builder *builder;
     hd_error *err;
-    LIST(const char *, strings); /* where they stand */
+    LIST(const char *, strings); /* their position */
     LIST(func, funcs);
     LIST(frame, frames);
     LIST(uint32_t, stacks);     /* nodes */
@@ -171,7 +171,7 @@ static hd_status add_frame(reader *r, const gecko_table *t)
     hd_bytes_put(&r->name, text.data, text.size);
     if (!text.size) hd_text_put_unknown(&r->name, text, address >= 0, (uint64_t)address);
     HD_TRY(string_at(r, &text, f.file, place));
-    if (t->cells[LOCATION] && !text.size) f.line = -1; /* the location tells it */
+    if (t->cells[LOCATION] && !text.size) f.line = -1; /* the location contains it */
     hd_text_put_frame(&r->text, (hd_string){(char *)r->name.data, r->name.size}, text, f.line, f.column);
     if (r->name.failed || r->text.failed) return HD_NOMEM(r->err);
     out.name = hd_stack_samples_frame(&r->samples, &out.kind, (char *)r->text.data, r->text.size);
@@ -192,7 +192,7 @@ static hd_status read_frames(reader *r)
     return status == HD_END ? HD_OK : status;
 }
 
-/* Callers stand before their callees. */
+/* Callers come before their callees. */
 static hd_status read_stacks(reader *r)
 {
     static const char *const names[] = {"prefix", "frame"};
@@ -228,7 +228,7 @@ static bool take_time(const reader *r, hd_fixed *out, const char *cell)
            !__builtin_add_overflow(out->whole, later, &out->whole) && out->whole != HD_NO_TIME;
 }
 
-/* What weights are: counts, bytes, or ms, which become ns. */
+/* The unit of weights: counts, bytes, or ms, which become ns. */
 static hd_status take_weight(reader *r, hd_stack_sample *s, const char *cell, bool is_time)
 {
     hd_fixed value;
@@ -275,7 +275,7 @@ static hd_status read_samples(reader *r, int table)
         int64_t stack = gecko_table_index(&t, STACK);
         bool known = stack >= 0 && (uint64_t)stack < r->stacks_count;
         bool has_time = take_time(r, &time, t.cells[t.cells[TIME] ? TIME : DELTA]);
-        if (has_time && !t.cells[TIME]) { /* ns are enough for sums of what is between samples */
+        if (has_time && !t.cells[TIME]) { /* ns are precise enough for sums of time differences */
             has_time = !__builtin_add_overflow(now.whole, time.whole, &now.whole);
             time = now;
         }
@@ -294,7 +294,7 @@ static hd_status read_samples(reader *r, int table)
 
 enum { MARKER_NAME, MARKER_START, MARKER_END, MARKER_PHASE, MARKER_CATEGORY, MARKER_DATA, MARKER_TIME };
 
-/* false: it is neither. */
+/* false: neither. */
 static bool place_marker(reader *r, hd_row *row, const gecko_table *t)
 {
     hd_fixed start, end;
@@ -545,7 +545,7 @@ static hd_status read_meta(reader *r, const char *at)
 
 static hd_status read_process(reader *r, const char *at);
 
-/* "threads", "processes": each item by itself; one that cannot be read costs no other. */
+/* "threads", "processes": each item separately; an unreadable one does not affect others. */
 static hd_status read_each(reader *r, const char *name, const char *at, hd_status (*each)(reader *r, const char *at))
 {
     bool is_null, first = true;
@@ -566,7 +566,7 @@ static hd_status read_each(reader *r, const char *name, const char *at, hd_statu
     return status == HD_END ? HD_OK : status;
 }
 
-/* `shared` is what all threads of a document have. */
+/* `shared`: data shared by all threads of a document. */
 static hd_status read_shared(reader *r, const char *at)
 {
     bool is_null, first = true;
@@ -591,7 +591,7 @@ static hd_status read_members(reader *r, const char *at)
     while ((status = hd_walk_member(&key, &r->walk, &at, &first)) == HD_OK) {
         bool is_threads = hd_string_is(key, "threads"), is_processes = hd_string_is(key, "processes");
         if ((is_threads && threads) || (is_processes && processes))
-            HD_TRY(count(r, KEY_TWICE, 1, at)); /* what stands first is read: of a cut file too */
+            HD_TRY(count(r, KEY_TWICE, 1, at)); /* the first one is read: in a cut file too */
         else if (is_threads)
             threads = at;
         else if (is_processes)

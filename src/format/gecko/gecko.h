@@ -12,15 +12,15 @@ enum { GECKO_COLUMNS = 8, GECKO_CELLS = 64 };
 /* Rows `{"schema":{"stack":0,"time":1},"data":[[5,1.25],…]}` or columns `{"stack":[5,…],"time":[1.25,…]}`. */
 typedef struct gecko_table {
     hd_json_walk *walk;
-    size_t count; /* of columns that are asked for */
+    size_t count; /* number of requested columns */
     bool has_rows;
-    int places[GECKO_CELLS];       /* of rows: which column stands there, -1: none that is asked for */
-    const char *at[GECKO_COLUMNS]; /* of columns, or at[0] of rows: where the list goes on; NULL: it is not there */
+    int places[GECKO_CELLS];       /* of rows: the column at each place, -1: not requested */
+    const char *at[GECKO_COLUMNS]; /* of columns, or at[0] of rows: the current position in the list; NULL: absent */
     bool first[GECKO_COLUMNS];
     const char *cells[GECKO_COLUMNS]; /* of the row at hand, NULL: none, or null */
 } gecko_table;
 
-/* at: where the table stands, NULL: it has no rows. */
+/* at: position of the table, NULL: no rows. */
 hd_status gecko_table_open(gecko_table *out, hd_json_walk *walk, const char *at, const char *const *names,
                            size_t count);
 /* HD_END: no more. */

@@ -1,4 +1,4 @@
-/* table.c - a table of a Firefox profile, row by row, whether it stands as rows or as columns */
+/* table.c - reads a table of a Firefox profile row by row, stored as rows or as columns */
 #include "format/gecko/gecko.h"
 
 #include "base/text/decimal.h"
@@ -56,13 +56,13 @@ hd_status gecko_table_open(gecko_table *out, hd_json_walk *walk, const char *at,
         return open_list(out, &out->at[0]);
     }
     for (size_t i = 0; i < count; i++) {
-        if (out->at[i] && *out->at[i] != '[') out->at[i] = NULL; /* one value for all of them */
+        if (out->at[i] && *out->at[i] != '[') out->at[i] = NULL; /* a single value for all rows */
         HD_TRY(open_list(out, &out->at[i]));
     }
     return HD_OK;
 }
 
-/* The next row that is a list. One that is cut off is none. */
+/* The next row that is a list. A cut-off row is none. */
 static hd_status read_row(gecko_table *t)
 {
     bool is_null = true, first = true;

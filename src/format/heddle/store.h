@@ -1,4 +1,4 @@
-/* store.h - what the descriptor of the store names */
+/* store.h - the functions of the store's format descriptor */
 #ifndef HD_FORMAT_HEDDLE_STORE_H
 #define HD_FORMAT_HEDDLE_STORE_H
 

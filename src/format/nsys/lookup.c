@@ -1,4 +1,4 @@
-/* lookup.c - what an nsys export tells once: texts, labels, names, call chains, payloads; and what tracks are called */
+/* lookup.c - data that an nsys export stores once: texts, labels, names, call chains, payloads; and names of tracks */
 #include <stdio.h>
 #include <stdlib.h>
 

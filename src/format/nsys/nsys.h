@@ -1,8 +1,8 @@
-/* nsys.h - Nsight Systems' exports to SQLite: what the files of the reader share
+/* nsys.h - Nsight Systems' exports to SQLite: shared by the reader's files
  *
  * In: an SQLite file that `nsys export --type sqlite` (or `nsys stats`) wrote. Out: a trace. Begin with tables.c, which
- * says what becomes of which table and column; place.c has tracks and names, lookup.c what is read before events, and
- * what is told afterwards. Columns are found by name: versions of nsys put new ones between the old.
+ * maps tables and columns; place.c has tracks and names, lookup.c data that is read before events, and reports
+ * afterwards. Columns are found by name: versions of nsys put new ones between the old.
  */
 #ifndef HD_FORMAT_NSYS_NSYS_H
 #define HD_FORMAT_NSYS_NSYS_H
@@ -37,7 +37,7 @@ enum {
     NSYS_PAYLOAD,
 };
 
-/* What a track is, in the lowest bits of the number it is remembered by. */
+/* The kind of a track, in the lowest bits of its key. */
 enum { NSYS_THREAD, NSYS_PROCESS, NSYS_QUEUE, NSYS_WAITS, NSYS_CPU, NSYS_METRICS };
 
 /* An entry of a payload's schema; a name of an enumeration: then `index` is its value. */
@@ -84,13 +84,13 @@ sq_place nsys_place_kernel, nsys_place_graph, nsys_place_copy, nsys_place_set, n
     nsys_place_overhead, nsys_place_nvtx, nsys_place_thread, nsys_place_memory, nsys_place_sample, nsys_place_switch,
     nsys_place_metric, nsys_place_any;
 
-/* Names of columns, as sq_each takes them. */
+/* Names of columns, for sq_each. */
 #define COLUMNS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 /* payload.c */
 hd_status nsys_read_payloads(sq_reader *reader, hd_error *err);
 void nsys_payloads_deinit(nsys_payloads *payloads);
-/* Arguments of what a payload has; false: it cannot be told, and none was added. */
+/* Adds the fields of a payload as arguments; false: it cannot be decoded, and nothing was added. */
 bool nsys_add_payload(sq_worker *worker, const sq_value *value);
 
 /* lookup.c */

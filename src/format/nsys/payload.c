@@ -1,9 +1,9 @@
 /* payload.c - binary payloads of NVTX events as arguments
  *
  * In: the tables NVTX_PAYLOAD_…, and the binaryData of an event: domain, schema, bytes of the payload and a fourth
- * number, 8 bytes each, then the payload. Out: an argument for each entry of the schema, as NCCL tells its
- * "Message size [bytes]". A payload of which an entry is no number, name of an enumeration or text in place (arrays,
- * pointers, nested schemas), or that does not fit its schema, stays hexadecimal.
+ * number, 8 bytes each, then the payload. Out: an argument for each entry of the schema, such as NCCL's "Message size
+ * [bytes]". A payload stays hexadecimal if an entry is not a number, an enumeration name or an inline text (arrays,
+ * pointers, nested schemas), or if it does not match its schema.
  */
 #include <stdlib.h>
 
@@ -104,7 +104,7 @@ static hd_status see_enum_entry(void *user, const sq_value *const *v, hd_error *
     return HD_OK;
 }
 
-/* Those of one place by what they say, so that which of them is taken does not depend on the sort. */
+/* Orders equal places by content, so that the choice does not depend on the sort. */
 static int by_all(const void *a, const void *b)
 {
     const nsys_entry *x = a, *y = b;
@@ -117,8 +117,8 @@ static int by_all(const void *a, const void *b)
     return (x->detail > y->detail) - (x->detail < y->detail);
 }
 
-/* Each process tells its schemas and enumerations, and no column says which that is. Where they are not the same, none
- * is used. */
+/* Each process defines its schemas and enumerations, and no column says which process. If definitions differ, none is
+ * used. */
 static void drop_repeated(nsys_payloads *p)
 {
     size_t kept = 0;
@@ -185,7 +185,7 @@ static const nsys_entry *entries_of(size_t *out_count, const nsys_payloads *p, i
     return p->entries + low;
 }
 
-/* Whether all entries can be told, and lie in the payload. */
+/* Whether all entries can be decoded, and are within the payload. */
 static bool can_tell(const nsys_payloads *p, const nsys_entry *entries, size_t count, size_t size)
 {
     for (size_t i = 0; i < count; i++) {

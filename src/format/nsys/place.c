@@ -1,7 +1,7 @@
 /* place.c - the track and the name of a row
  *
- * Streams stand below a process of their own for each GPU and process that uses it: "GPU 0". What waits for a stream
- * has a row of its own in the process, since it runs at the same time as the stream's work.
+ * Streams are in a process of their own for each GPU and process that uses it: "GPU 0". Waits for a stream have a track
+ * of their own in that process, since they overlap the stream's activities.
  */
 #include <stdio.h>
 
@@ -42,7 +42,7 @@ static uint32_t process_track(sq_worker *w, int64_t global)
     return track->track;
 }
 
-/* A stream of a context of a process, or what waits for it. */
+/* A stream of a process's context, or the track of waits for it. */
 static uint32_t stream_track(sq_worker *w, unsigned kind)
 {
     hd_builder *b = w->reader->builder;
@@ -75,7 +75,7 @@ static void place_on_thread(sq_worker *w)
 
 /* ---- arguments ---- */
 
-/* Ids of several processes repeat, so each gets the process in front; what the file has is then `correlationId`. */
+/* Ids of several processes repeat, so each is prefixed with the process; the original id is then `correlationId`. */
 static void add_correlation(sq_worker *w)
 {
     nsys_state *s = nsys_of(w);
@@ -251,7 +251,7 @@ static void add_domain(sq_worker *w, int64_t process)
         sq_add(w, s->text.category, HD_ARG_INT, category);
 }
 
-/* A range that ends on whatever thread, and may cross others: two points of an async slice. */
+/* A range that may end on another thread, and cross others: two points of an async slice. */
 static const char *place_range(sq_worker *w)
 {
     int64_t id = sq_field(w, NSYS_FROM), end = w->end;
@@ -331,7 +331,7 @@ const char *nsys_place_sample(sq_worker *w)
     return NULL;
 }
 
-/* A thread comes onto a CPU, or leaves it: begin and end of a slice of the CPU. */
+/* A thread is scheduled on a CPU, or leaves it: begin and end of a slice of the CPU. */
 const char *nsys_place_switch(sq_worker *w)
 {
     hd_builder *b = w->reader->builder;
@@ -374,7 +374,7 @@ const char *nsys_place_metric(sq_worker *w)
     return NULL;
 }
 
-/* What a column's names tell alone. */
+/* Tables without a mapping: derived from the names of columns. */
 const char *nsys_place_any(sq_worker *w)
 {
     place_on_thread(w);

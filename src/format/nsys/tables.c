@@ -1,9 +1,9 @@
-/* tables.c - what becomes of which table and column of an nsys export
+/* tables.c - the mapping of tables and columns of an nsys export
  *
  * Format   docs.nvidia.com/nsight-systems, "SQLite Schema Reference"; EXPORT_SCHEMA_VERSION 2.x to 3.25 seen
- * Maps     kernels, copies, sets, graphs -> slices of streams; calls, OS runtime, overhead, NVTX -> slices of threads;
- *          waits -> slices of a row beside the streams; memory -> "[memory]" instants; samples -> stack samples;
- *          scheduling -> slices of CPUs; GPU metrics -> counters; all other tables with times by their columns
+ * Maps     kernels, copies, memsets, graphs -> slices of streams; calls, OS runtime, overhead, NVTX -> slices of
+ *          threads; waits -> slices of a track next to the streams; memory -> "[memory]" instants; samples -> stack
+ *          samples; scheduling -> slices of CPUs; GPU metrics -> counters; all other tables with times by their columns
  * Units    ns from the session's start        Shapes   n rows -> n events; a start/end range of NVTX -> 2
  */
 #include "format/nsys/nsys.h"

@@ -1,10 +1,10 @@
-/* anchor.c - what an archive says of itself, checked before the library acts on it
+/* anchor.c - the anchor file of an archive, validated before the library uses it
  *
  * Format   3, then 'B' (little endian) or '#' (big endian), "OTF2", 3 bytes of the format, 3 of the library's version;
  *          u64 chunk bytes of events, u64 of definitions; u8 substrate, u8 compression; u64 locations, u64 global
  *          definitions; machine, creator, description (each NUL-terminated); u32 properties, each a name and a value
  *          (NUL-terminated); u64 trace id; u32 snapshots, u32 thumbnails; 2, 1, 0 (end). Seen in OTF2 3.0.2 and 3.1.1.
- * Limits   the library takes chunks of 256 KiB to 16 MiB; it allocates one per open file, so that is checked here
+ * Limits   the library accepts chunks of 256 KiB to 16 MiB; it allocates one per open file, so the size is checked here
  */
 #include "format/otf2/anchor.h"
 

@@ -19,7 +19,7 @@ typedef struct otf2_anchor {
     uint32_t snapshot_count, thumbnail_count;
 } otf2_anchor;
 
-/* Everything in it, checked against what the library supports. The file is complete: a missing byte is an error.
+/* Parses and checks everything against what the library supports. The file is complete: a missing byte is an error.
  * Errors: HD_ERR_DAMAGED with the offset, HD_ERR_UNSUPPORTED for SION files and compressed archives. */
 hd_status otf2_anchor_parse(otf2_anchor *out, const uint8_t *data, size_t size, const char *path, hd_error *err);
 

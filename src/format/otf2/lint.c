@@ -1,7 +1,7 @@
 /* lint.c - findings: codes, levels, first places
  *
- * The ledger has room for one number, the event's own in its location or the id of a definition. What that number
- * means, in which location and at which time, stands in the metadata "otf2.findings".
+ * The ledger has one number, that of the event in its location or the id of a definition. The meaning of that number,
+ * with location and time, is in the metadata "otf2.findings".
  */
 #include "format/otf2/lint.h"
 

@@ -1,4 +1,4 @@
-/* lint.h - what is wrong with an archive, counted by code; docs/formats/otf2.md explains each */
+/* lint.h - faults of an archive, counted by code; docs/formats/otf2.md explains each */
 #ifndef HD_FORMAT_OTF2_LINT_H
 #define HD_FORMAT_OTF2_LINT_H
 
@@ -68,7 +68,7 @@ void otf2_lint_event(otf2_lint *lint, lint_code code, const char *format, ...) H
 /* Something about a definition or file; `place` is its id. */
 void otf2_lint_place(otf2_lint *lint, lint_code code, uint64_t place, const char *format, ...) HD_PRINTF(4, 5);
 
-/* Findings into the ledger, and as metadata "otf2.findings", which says where each stands. */
+/* Adds findings to the ledger, and as metadata "otf2.findings", with the place of each. */
 void otf2_lint_finish(const otf2_lint *lint, hd_builder *builder);
 
 #endif

@@ -1,7 +1,7 @@
-/* otf2.h - OTF2 archives: what the parts of this format share
+/* otf2.h - OTF2 archives: shared by the parts of this format
  *
  * An archive is a folder: traces.otf2 (the anchor), traces.def, traces/N.evt and traces/N.def per location. Only files
- * of this folder name the OTF2 library.
+ * of this folder use the OTF2 library.
  */
 #ifndef HD_FORMAT_OTF2_H
 #define HD_FORMAT_OTF2_H
@@ -25,17 +25,16 @@ hd_status otf2_join(const char *folder, const hd_format_part *parts, size_t coun
                     hd_error *err);
 hd_status otf2_read_part(hd_trace **out, const char *path, hd_error *err);
 
-/* Property of a location in joined archives: what was added to its times where it begins, ns, if that is not 0. */
+/* Property of a location in joined archives: the offset in ns added to its times at its begin, if not 0. */
 #define OTF2_CLOCK "heddle.clock_ns"
 
-/* XXH3 of the 1 MiB pieces of a file, chained; false: it cannot be read. Location N of an archive of ours has that of
- * N.evt as the property OTF2_CHECKSUM. */
+/* XXH3 of the 1 MiB chunks of a file, chained; false: unreadable. Location N of our archives has that of N.evt as the
+ * property OTF2_CHECKSUM. */
 #define OTF2_CHECKSUM "HEDDLE::xxh3"
 bool otf2_file_checksum(uint64_t *out, FILE *file);
 
-/* The library prints each error to standard error unless it is given a function, and there is one for the whole
- * process. Between true and false it is silent; whoever is the last to say false puts back what was there before. Any
- * thread. */
+/* The library prints each error to standard error unless a callback is set, which is global to the process. Between
+ * true and false it is silent; the last call with false restores the previous callback. Any thread. */
 void otf2_be_quiet(bool quiet);
 
 #endif

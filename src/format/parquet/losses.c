@@ -1,4 +1,4 @@
-/* losses.c - what the tables do not hold of a trace */
+/* losses.c - data of a trace that the tables do not contain */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -9,7 +9,7 @@ typedef struct parquet_losses {
     uint64_t digits, times, texts;
 } parquet_losses;
 
-/* Whether the nearest double, written with as many digits, is another decimal. Up to 15 digits it never is. */
+/* Whether the nearest double, written with as many digits, is another decimal. With up to 15 digits it never is. */
 static bool is_rounded(int64_t packed)
 {
     char digits[32], text[48];

@@ -11,7 +11,7 @@
 hd_status parquet_format_write(const hd_trace *trace, hd_output *output, const hd_write_options *options,
                                hd_error *err);
 
-/* losses.c: tell the ledger what the files do not hold. */
+/* losses.c: reports data that the files do not contain to the ledger. */
 void parquet_tell_losses(const hd_trace *trace, const hd_write_options *options);
 
 #endif

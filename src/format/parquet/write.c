@@ -1,7 +1,7 @@
 /* write.c - trace -> folder of Parquet files
  *
- * Maps     each table of arrow.h to FOLDER/TABLE.parquet; of launches only what cannot be joined from slices
- * Losses   see losses.c; the rows of each table of events are as many as the trace has
+ * Maps     each table of arrow.h to FOLDER/TABLE.parquet; of launches only columns that cannot be joined from slices
+ * Losses   see losses.c; each table of events has as many rows as the trace
  */
 #include "parquet/write.h"
 
@@ -14,7 +14,7 @@
 #include "format/out_folder.h"
 #include "format/parquet/parquet.h"
 #include "heddle/arrow.h"
-#include "trace/clock_base.h"
+#include "trace/clock.h"
 
 /* ---- the folder ---- */
 
@@ -86,7 +86,7 @@ static hd_status write_file(uint64_t *out_rows, const char *path, struct ArrowAr
     return status;
 }
 
-/* Each event has a row: of counters one a series, which are more. */
+/* Each event has a row; counters have one per series, which are more. */
 static hd_status check_rows(uint64_t *in_out_events, const hd_trace *trace, const char *table, uint64_t rows,
                             hd_error *err)
 {

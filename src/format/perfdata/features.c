@@ -1,6 +1,6 @@
-/* features.c - what a header says: names of events, build-ids, the machine
+/* features.c - data of the header: names of events, build-ids, the machine
  *
- * EVENT_DESC, EVENT_UPDATE and old HEADER_EVENT_TYPE name events; where none does, type and config do.
+ * EVENT_DESC, EVENT_UPDATE and old HEADER_EVENT_TYPE name events; without a name, type and config are used.
  */
 #include <stdio.h>
 #include <time.h>
@@ -77,7 +77,7 @@ void perfdata_update_event(perfdata_reader *r, const perfdata_record *record)
     }
 }
 
-/* A text with its size before it, which counts the zeros behind it. */
+/* A text preceded by its size, which includes trailing zeros. */
 static uint32_t sized_text(perfdata_reader *r, perfdata_input *in)
 {
     size_t size = (size_t)perfdata_take(in, 4);
@@ -113,7 +113,7 @@ static uint32_t hexadecimal(perfdata_reader *r, const uint8_t *data, size_t size
     return hd_builder_intern(r->samples.builder, text, 2 * size);
 }
 
-/* Header, pid, build-id of 20 bytes, or of as many as the byte behind them says, path. */
+/* Header, pid, build-id of 20 bytes or of the size in the byte after them, path. */
 void perfdata_add_build_id(perfdata_reader *r, const uint8_t *record, size_t size)
 {
     enum { ID = 12, ID_BYTES = 20, ID_SIZE = 32, PATH = 36, HAS_SIZE = 1 << 15 };
@@ -122,7 +122,7 @@ void perfdata_add_build_id(perfdata_reader *r, const uint8_t *record, size_t siz
                        ? record[ID_SIZE]
                        : ID_BYTES;
     uint32_t path = perfdata_text(r, record + PATH, size - PATH), id = hexadecimal(r, record + ID, bytes);
-    hd_map_set(&r->build_ids, path, 0, id); /* without memory nothing else goes on either */
+    hd_map_set(&r->build_ids, path, 0, id); /* without memory the reader fails elsewhere, too */
 }
 
 static bool add_build_ids(perfdata_reader *r, const uint8_t *data, size_t size)
@@ -185,7 +185,7 @@ hd_status perfdata_feature(perfdata_reader *r, uint64_t bit, const uint8_t *data
     if (bit >= FEATURE_HOSTNAME && bit < FEATURE_HOSTNAME + 4) put_texts(r, texts[bit - FEATURE_HOSTNAME], &in, 1);
     if (bit == FEATURE_CPU_NAME) put_texts(r, "cpu", &in, 1);
     if (bit == FEATURE_COMMAND) put_texts(r, "command", &in, perfdata_take(&in, 4));
-    if (bit == FEATURE_DIRECTORY) HD_TRY(perfdata_count(r, PERFDATA_UNUSED, 1, offset)); /* files beside this one */
+    if (bit == FEATURE_DIRECTORY) HD_TRY(perfdata_count(r, PERFDATA_UNUSED, 1, offset)); /* more files next to it */
     if (r->about.failed || r->text.failed) return HD_NOMEM(r->samples.err);
     return good && !in.bytes.failed ? HD_OK : perfdata_count(r, PERFDATA_HEADER_DAMAGED, 1, offset);
 }

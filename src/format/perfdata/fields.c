@@ -2,7 +2,7 @@
 #include "base/memory/vector.h"
 #include "format/perfdata/perfdata.h"
 
-/* sample_type, in the order in which the fields stand, but for the identifier, which comes first. */
+/* sample_type, in the order of the fields, except the identifier, which comes first. */
 enum {
     IP = 1 << 0,
     TID = 1 << 1,
@@ -67,7 +67,7 @@ static const perfdata_event *event_by_id(const perfdata_events *events, uint64_t
     return events->count == 1 || (id == 0 && events->count) ? events->list : NULL;
 }
 
-/* All events have their id at the same place, as far as the first tells. */
+/* All events have their id at the same place, as the first one shows. */
 static const perfdata_event *event_of_sample(const perfdata_events *events, const perfdata_record *record)
 {
     uint64_t type = events->count ? events->list->sample_type : 0, before = type & (IP | TID | TIME | ADDRESS);
@@ -113,7 +113,7 @@ static void skip_branches(perfdata_input *in, uint64_t branch_type)
     skip(in, count, BRANCH_BYTES + (branch_type & BRANCH_COUNTERS ? 8 : 0));
 }
 
-/* Up to the chain and the raw data; of what follows only whether there is any. */
+/* Up to the chain and the raw data; of later fields only their presence. */
 static void read_arrays(perfdata_fields *out, perfdata_input *in)
 {
     const perfdata_event *event = out->event;

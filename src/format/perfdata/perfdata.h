@@ -1,10 +1,10 @@
 /* perfdata.h - inside the reader of perf.data
  *
- *   perfdata.c   the format as the list of formats sees it
+ *   perfdata.c   the descriptor for the list of formats
  *   read.c       the file or pipe: header, records, the order of their times
- *   features.c   what a header says: names of events, build-ids, the machine
+ *   features.c   data of the header: names of events, build-ids, the machine
  *   fields.c     the fields of samples and of other records, by their event's sample_type
- *   spaces.c     who mapped what: address -> module and offset
+ *   spaces.c     mappings of processes: address -> module and offset
  *   place.c      records -> rows
  */
 #ifndef HD_FORMAT_PERFDATA_PERFDATA_H
@@ -52,7 +52,7 @@ enum {
     PERFDATA_TYPES = 96, /* more than there are */
 };
 
-/* What the ledger tells; the table is in read.c. */
+/* Entries of the ledger; the table is in read.c. */
 enum {
     PERFDATA_DAMAGED,
     PERFDATA_TRUNCATED,
@@ -72,19 +72,19 @@ enum {
     PERFDATA_SWITCHES,
 };
 
-#define PERFDATA_BIG_MAGIC "2ELIFREP" /* of big-endian machines, whose numbers all stand the other way round */
+#define PERFDATA_BIG_MAGIC "2ELIFREP" /* of big-endian machines, whose numbers all have reversed bytes */
 
 /* ---- events and their fields ---- */
 
-/* What was recorded: a perf_event_attr. */
+/* The description of an event: a perf_event_attr. */
 typedef struct perfdata_event {
     uint64_t type, config, sample_type, read_format, branch_type, user_registers;
-    uint64_t fixed_period; /* of each sample, if it is one and the same; else 0 */
+    uint64_t fixed_period; /* of each sample, if it is always the same; else 0 */
     bool has_all;          /* sample_id_all: other records end with the sample's thread, time, CPU … */
     uint32_t name;         /* string id */
 } perfdata_event;
 
-/* What a sample says, or the end of another record. */
+/* The fields of a sample, or the end of another record. */
 typedef struct perfdata_fields {
     const perfdata_event *event; /* NULL: none of those that there are */
     bool has_thread, has_time, has_cpu, has_period, has_address, has_ip, is_damaged;
@@ -124,7 +124,7 @@ static inline uint64_t perfdata_take(perfdata_input *in, unsigned width)
     return p ? perfdata_get(in->is_big, p, width) : 0;
 }
 
-/* Whether a header of a record may stand at data[0 … 8); false also where the type is unknown. */
+/* Whether a record header is plausible at data[0 … 8); false also if the type is unknown. */
 bool perfdata_head(perfdata_record *out, const uint8_t *data, bool is_big);
 
 typedef struct perfdata_events {
@@ -152,7 +152,7 @@ typedef struct perfdata_space {
     perfdata_mapping *list; /* by start, none over another */
     size_t count, capacity;
     bool has_ended;      /* its process has: others may need the room */
-    uint32_t generation; /* of no other space, and another one after each change */
+    uint32_t generation; /* unique among spaces, and changed by each modification */
 } perfdata_space;
 
 typedef struct perfdata_spaces {
@@ -193,7 +193,7 @@ typedef struct perfdata_reader {
     size_t module_count, module_capacity;
     hd_map nodes;    /* (address, space's generation and caller's node) -> node */
     uint64_t *chain; /* addresses of the sample, from the leaf, */
-    uint8_t *modes;  /* and whose code they are */
+    uint8_t *modes;  /* whose code they are */
     size_t chain_capacity, mode_capacity;
     hd_bytes text;
     hd_json_out about; /* members of the key "perf" */
@@ -205,7 +205,7 @@ hd_status perfdata_count(perfdata_reader *r, int code, uint64_t count, uint64_t 
 /* The id of a text that ends with its first NUL. */
 uint32_t perfdata_text(perfdata_reader *r, const uint8_t *data, size_t size);
 
-/* features.c: one feature of a header, `bit` as perf numbers them. Takes what it understands. */
+/* features.c: one feature of a header, `bit` in perf's numbering. Reads the known ones. */
 hd_status perfdata_feature(perfdata_reader *r, uint64_t bit, const uint8_t *data, size_t size, uint64_t offset);
 /* The names of all events, in perf's order, into `about`. */
 void perfdata_put_events(perfdata_reader *r);

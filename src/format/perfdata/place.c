@@ -1,6 +1,6 @@
-/* place.c - records -> rows: samples with their stacks, what threads do as instants, modules
+/* place.c - records -> rows: samples with their stacks, thread events as instants, modules
  *
- * Records come in the order of their times, so that an address lies in what was mapped at its time.
+ * Records come in order of time, so that an address is looked up in the mappings of its time.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static hd_string basename_of(hd_string path)
     return slash ? (hd_string){slash + 1, (size_t)(path.data + path.size - slash) - 1} : path;
 }
 
-/* A module is called by its file's name; another one of that name by its path; another build of it by both. */
+/* The name of a module is its file's name; of a second one of that name its path; of another build both. */
 static uint32_t name_module(perfdata_reader *r, const perfdata_module *m)
 {
     hd_builder *b = r->samples.builder;
@@ -98,7 +98,7 @@ static hd_status add_mapping(perfdata_reader *r, const perfdata_record *record, 
         .offset = perfdata_get(record->is_big, data + 24, 8),
         .module = module_of(r, path, build_id, is_kernel),
     };
-    /* Of the kernel itself the offset is where a symbol lay: it stays at its addresses. */
+    /* Within the kernel itself the offset is where a symbol was: it keeps its addresses. */
     if (is_kernel && is_core_kernel(hd_builder_string(r->samples.builder, path))) mapping.offset = start;
     perfdata_space *space = perfdata_space_of(&r->spaces, is_kernel ? (uint32_t)PERFDATA_KERNEL_PID : pid);
     if (mapping.module == HD_NONE || !space) return HD_NOMEM(r->samples.err);
@@ -242,7 +242,7 @@ static hd_status add_address(perfdata_reader *r, size_t *count, uint64_t address
     return HD_OK;
 }
 
-/* A chain says before its addresses whose code they are: numbers just below 2^64. */
+/* Before its addresses a chain says whose code they are: numbers just below 2^64. */
 static uint8_t mode_of_marker(uint64_t marker)
 {
     switch (-(int64_t)marker) {
@@ -255,8 +255,8 @@ static uint8_t mode_of_marker(uint64_t marker)
     }
 }
 
-/* Within the call that returns to an address, whose function and module may end with that call. The first address of
- * each mode is where its code was interrupted, and stays as it is. */
+/* The address within the call that returns to an address, since function and module may end with that call. The first
+ * address of each mode is where its code was interrupted, and is unchanged. */
 static hd_status collect_chain(perfdata_reader *r, size_t *out, const perfdata_record *record,
                                const perfdata_fields *fields)
 {
@@ -297,7 +297,7 @@ static hd_status stack_of(perfdata_reader *r, uint32_t *out, const perfdata_reco
 enum { TRACEPOINT = 2 }; /* perf_event_attr.type */
 
 /* The raw data of a tracepoint, as text; switches also make slices of CPUs and states of threads. *out_known: its
- * layout is. *out_placed: it was taken without a place in code, so that it is an event, and no sample. */
+ * layout is known. *out_placed: it was recorded without a code address, so that it is an event, not a sample. */
 static hd_status place_raw(perfdata_reader *r, bool *out_known, bool *out_placed, hd_stack_sample *sample,
                            const perfdata_fields *f, uint64_t offset)
 {

@@ -9,11 +9,11 @@
  *          the key `modules`; the machine -> the key `perf`
  * Units    ns on the clock of the recording          Shapes   n samples -> n rows
  * Limits   65,536 mappings a process
- * Damage   behind bytes that are no record, reading goes on where records follow each other again
+ * Damage   after bytes that are not a record, reading continues where consecutive records are found again
  * Errors   FORMAT: no header; DAMAGED: strict
  *
- * The kernel writes a buffer per CPU, and perf copies them one after the other, in rounds: what comes behind the second
- * end of a round is later than all that came before the first. So records wait in a queue, sorted by their times.
+ * The kernel writes a buffer per CPU, and perf copies them one after the other, in rounds: records after the second end
+ * of a round are later than all records before the first one. So records are held in a queue, sorted by time.
  */
 #include <stdlib.h>
 
@@ -87,7 +87,7 @@ static bool sort_waiting(stream *s)
     return true;
 }
 
-/* What stays moves to the front, in the order in which it came. */
+/* Moves the remaining records to the front, in original order. */
 static hd_status keep_rest(stream *s, size_t from)
 {
     hd_bytes rest = {0};
@@ -147,13 +147,13 @@ static hd_status add_record(stream *s, const perfdata_record *record)
 
 static hd_status take_record(stream *s, const perfdata_record *record);
 
-/* Records may go on in the next piece. */
+/* Records may continue in the next chunk. */
 static hd_status take_compressed(stream *s, const perfdata_record *record)
 {
     const uint8_t *data = record->data + PERFDATA_HEAD_BYTES;
     size_t size = record->size - PERFDATA_HEAD_BYTES, at = 0;
     hd_error *err = s->r->samples.err, own = {0};
-    if (record->type == PERFDATA_COMPRESSED2) { /* with its size, and zeros behind it */
+    if (record->type == PERFDATA_COMPRESSED2) { /* preceded by its size, followed by zeros */
         uint64_t given = size >= 8 ? perfdata_get(record->is_big, data, 8) : 0;
         data += size >= 8 ? 8 : 0;
         size = given <= size - (size >= 8 ? 8 : 0) ? (size_t)given : 0;
@@ -225,7 +225,7 @@ static hd_status take_record(stream *s, const perfdata_record *record)
     }
 }
 
-/* What stands behind a record and its size does not count. */
+/* Bytes after a record that its size does not include. */
 static uint64_t bytes_behind(const perfdata_record *record)
 {
     if (record->type == PERFDATA_TRACING_DATA && record->size >= 12)
@@ -310,7 +310,7 @@ static hd_status read_records(stream *s)
     return s->plain.size ? perfdata_count(s->r, PERFDATA_TRUNCATED, 1, s->end) : HD_OK;
 }
 
-/* A section of the file, as far as it is there. *out is the caller's to free, NULL: nothing of it. */
+/* The existing part of a section of the file. The caller frees *out, NULL: none of it exists. */
 static hd_status read_section(stream *s, uint8_t **out, size_t *out_size, uint64_t offset, uint64_t size)
 {
     uint64_t left = offset < s->pieces.size ? s->pieces.size - offset : 0;

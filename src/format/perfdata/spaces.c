@@ -1,6 +1,6 @@
-/* spaces.c - who mapped what: address -> module and offset
+/* spaces.c - mappings of processes: address -> module and offset
  *
- * A space is a sorted array. What is mapped over something takes its place, as the system does it. A fork copies.
+ * A space is a sorted array. A new mapping replaces overlapped parts of old ones, as in the system. A fork copies.
  */
 #include <stdlib.h>
 

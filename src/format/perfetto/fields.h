@@ -1,7 +1,7 @@
-/* fields.h - numbers of the Perfetto trace format that the reader and the writer share
+/* fields.h - numbers of the Perfetto trace format shared by reader and writer
  *
- * Field numbers by message; names follow the message (PF_<message>_<field>). Wire types stand beside those that are
- * not obvious. v: varint, z: zigzag varint (Perfetto has none here), 8: fixed64 or double, m: message or bytes.
+ * Field numbers by message; names follow the message (PF_<message>_<field>). Wire types are noted where they are not
+ * obvious. v: varint, z: zigzag varint (Perfetto has none here), 8: fixed64 or double, m: message or bytes.
  */
 #ifndef HD_FORMAT_PERFETTO_FIELDS_H
 #define HD_FORMAT_PERFETTO_FIELDS_H
@@ -113,7 +113,7 @@ enum {
     PF_CLOCK_MONOTONIC = 3,
     PF_CLOCK_MONOTONIC_COARSE = 4,
     PF_CLOCK_MONOTONIC_RAW = 5,
-    PF_CLOCK_BOOTTIME = 6, /* of timestamps whose clock nobody names */
+    PF_CLOCK_BOOTTIME = 6, /* of timestamps without a clock */
     PF_CLOCK_TSC = 9,
     PF_CLOCK_PERF = 10,
     PF_CLOCK_TRACE_FILE = 11,
@@ -275,14 +275,14 @@ enum {
 };
 enum { PF_NESTED_TYPE_UNSPECIFIED, PF_NESTED_TYPE_DICT, PF_NESTED_TYPE_ARRAY };
 
-/* PerfSample and what it refers to in InternedData: InternedString, Mapping, Frame, Callstack. */
+/* PerfSample and the messages of InternedData that it refers to: InternedString, Mapping, Frame, Callstack. */
 enum {
     PF_PERF_SAMPLE_CPU = 1,
     PF_PERF_SAMPLE_PID = 2,
     PF_PERF_SAMPLE_TID = 3,
     PF_PERF_SAMPLE_CALLSTACK = 4, /* iid */
     PF_PERF_SAMPLE_CPU_MODE = 5,  /* PF_CPU_… */
-    PF_PERF_SAMPLE_COUNTER = 6,   /* what the counter that samples by it stood at */
+    PF_PERF_SAMPLE_COUNTER = 6,   /* value of the sampled counter */
     PF_PERF_SAMPLE_UNWIND_ERROR = 16,
     PF_PERF_SAMPLE_LOST = 17,           /* records, in the kernel: no sample */
     PF_PERF_SAMPLE_SKIPPED = 18,        /* why it is no sample */
@@ -309,7 +309,7 @@ static inline const char *pf_cpu_mode_name(uint32_t mode)
     return mode < PF_CPU_MODES ? names[mode] : NULL;
 }
 
-/* InternedData; entries are {iid = 1, text = 2} where nothing else is said */
+/* InternedData; entries are {iid = 1, text = 2} unless noted */
 enum {
     PF_INTERNED_EVENT_CATEGORIES = 1,
     PF_INTERNED_EVENT_NAMES = 2,
@@ -340,7 +340,7 @@ enum { PF_ENTRY_IID = 1, PF_ENTRY_TEXT = 2 };
 enum { PF_LOCATION_IID = 1, PF_LOCATION_FILE_NAME = 2, PF_LOCATION_FUNCTION_NAME = 3, PF_LOCATION_LINE_NUMBER = 4 };
 enum { PF_LOG_SOURCE_LOCATION_IID = 1, PF_LOG_BODY_IID = 2, PF_LOG_PRIO = 3 };
 
-/* GpuRenderStageEvent, and what it is made of */
+/* GpuRenderStageEvent, and its parts */
 enum {
     PF_STAGE_EVENT_ID = 1,
     PF_STAGE_DURATION = 2,
@@ -394,7 +394,7 @@ enum {
     PF_KERNEL_ARGS = 5,
 };
 
-/* GpuCounterEvent, and what it is made of */
+/* GpuCounterEvent, and its parts */
 enum {
     PF_GPU_COUNTERS_COUNTER_DESCRIPTOR = 1,
     PF_GPU_COUNTERS_COUNTERS = 2,
@@ -436,7 +436,8 @@ enum { PF_TREE_PROCESSES = 1, PF_TREE_THREADS = 2 };
 enum { PF_TREE_PROCESS_PID = 1, PF_TREE_PROCESS_PPID = 2, PF_TREE_PROCESS_CMDLINE = 3 };
 enum { PF_TREE_THREAD_TID = 1, PF_TREE_THREAD_NAME = 2, PF_TREE_THREAD_TGID = 3 };
 
-/* Ours: in the upper half of the id of a flow whose end begins before its start, which Perfetto draws as time has it. */
+/* Our own convention: in the upper half of the id of a flow whose end begins before its start, which Perfetto draws in
+ * order of time. */
 #define PF_FLOW_TURNED UINT64_C(0x7475726e00000000)
 
 #endif

@@ -1,4 +1,4 @@
-/* told.c - descriptions of tracks, written and read */
+/* told.c - writes and reads descriptions of tracks */
 #include "format/perfetto/told.h"
 
 #include <inttypes.h>
@@ -81,7 +81,7 @@ void pf_told_put_counter(hd_bytes *out, hd_string series, hd_string category)
 
 /* ---- read ---- */
 
-/* A text begins with a word, which is taken from it. */
+/* Consumes a word at the start of a text. */
 static bool take(hd_string *text, const char *word)
 {
     size_t size = strlen(word);
@@ -90,7 +90,7 @@ static bool take(hd_string *text, const char *word)
     return true;
 }
 
-/* The number behind a word, which is taken with it; false: it is not there. */
+/* Consumes a word and the number after it; false: they are not there. */
 static bool take_number(int64_t *out, hd_string *text, const char *word)
 {
     hd_string rest = *text;
@@ -102,7 +102,7 @@ static bool take_number(int64_t *out, hd_string *text, const char *word)
     return true;
 }
 
-/* One of the items whose text is not free. */
+/* One of the items with a fixed text. */
 static bool read_item(pf_told *out, hd_string item)
 {
     hd_string rest = item;
@@ -146,7 +146,7 @@ static hd_string unquoted(hd_string text)
     return is_quoted ? (hd_string){text.data + 1, text.size - 2} : text;
 }
 
-/* The texts before and behind a word; all, and nothing, where it is not there. */
+/* The text before and after a word; all, and nothing, if it does not occur. */
 static void split(hd_string *before, hd_string *behind, hd_string text, const char *word)
 {
     size_t size = strlen(word);

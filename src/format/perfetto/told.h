@@ -1,7 +1,7 @@
-/* told.h - what our writer says of a track that Perfetto has no field for, as the track's description
+/* told.h - data of a track that Perfetto has no field for, which our writer stores in the track's description
  *
- * "tid stream 7 of 500, labels NPU, no name, no order, rank 3, GPU stream 7 of device 0", each where it applies. Texts
- * of the trace that could pass for several items are in quotes: "labels \"a, rank 3\"".
+ * "tid stream 7 of 500, labels NPU, no name, no order, rank 3, GPU stream 7 of device 0", each if it applies. Texts of
+ * the trace that could pass for several items are in quotes: "labels \"a, rank 3\"".
  */
 #ifndef HD_FORMAT_PERFETTO_TOLD_H
 #define HD_FORMAT_PERFETTO_TOLD_H
@@ -14,14 +14,14 @@ typedef struct pf_told {
     bool has_ident;    /* as in no field */
     bool no_process;   /* its events have no pid */
     hd_string labels;  /* of a process without a descriptor of one */
-    bool no_name;      /* the one it has was made from its number */
+    bool no_name;      /* its name was made from its number */
     bool no_order;     /* likewise its rank among siblings */
     int64_t order;     /* HD_NO_NUMBER: as the rank among siblings has it */
     int64_t rank;      /* of the job; HD_NO_NUMBER: not known */
-    bool is_thread;    /* whatever its slices say */
+    bool is_thread;    /* regardless of its slices */
     bool is_async;     /* its slices are asynchronous */
     bool is_old_async; /* likewise, of the phases S, T and F */
-    bool is_stream;    /* of these numbers, HD_NO_NUMBER: not known */
+    bool is_stream;    /* with these numbers, HD_NO_NUMBER: unknown */
     int64_t device, stream;
 } pf_told;
 
@@ -31,14 +31,15 @@ typedef struct pf_told {
         .order = HD_NO_NUMBER, .rank = HD_NO_NUMBER, .device = HD_NO_NUMBER, .stream = HD_NO_NUMBER                    \
     }
 
-/* Of a counter: "series read, category memory". Where its name in the trace and its series can be told from its own. */
+/* Of a counter: "series read, category memory". Omitted if the name in the trace and the series follow from the track's
+ * name. */
 void pf_told_put_counter(hd_bytes *out, hd_string series, hd_string category);
 /* false: it is not ours. */
 bool pf_told_of_counter(hd_string *series, hd_string *category, hd_string description);
 
-/* Appends nothing where there is nothing to tell. */
+/* Appends nothing if nothing applies. */
 void pf_told_put(hd_bytes *out, const pf_told *told, bool is_process);
-/* What of a description is ours; its texts lie in it. */
+/* Our part of a description; its texts point into it. */
 pf_told pf_told_of(hd_string description);
 
 #endif

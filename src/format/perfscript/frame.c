@@ -34,7 +34,7 @@ bool perfscript_has_address(const char *text, size_t size)
     return i && address_at(&address, text + i, size - i) > 0;
 }
 
-/* Where the " (" of the last parenthesis stands that ends the text; size: there is none. */
+/* The position of the last " (" if its parenthesis ends the text; size: none. */
 static size_t file_start(const char *text, size_t size)
 {
     size_t depth = 0, i = size;
@@ -43,7 +43,7 @@ static size_t file_start(const char *text, size_t size)
         if (text[i] == ')') depth++;
         if (text[i] == '(' && --depth == 0) return i == 0 || hd_is_blank(text[i - 1]) ? i : size;
     }
-    for (i = size; i-- > 1;) { /* one in the file's name has no other half */
+    for (i = size; i-- > 1;) { /* a parenthesis in the file's name may be unpaired */
         if (text[i] == '(' && hd_is_blank(text[i - 1])) return i;
     }
     return size;
@@ -74,7 +74,7 @@ bool perfscript_parse_frame(perfscript_frame *out, const char *text, size_t size
     size_t digits = address_at(&out->address, line.data, line.size);
     bool padded = (size_t)(line.data - text) + digits >= ADDRESS_COLUMN;
     hd_string rest = hd_text_trim(line.data + digits, line.size - digits);
-    /* "add (/bin/x)" has no address, but a function that reads like one */
+    /* "add (/bin/x)" has no address, but a function that looks like one */
     if (digits && !padded && digits < ADDRESS_DIGITS && rest.size && *rest.data == '(') digits = 0;
     out->has_address = digits > 0;
     if (!digits) rest = line;

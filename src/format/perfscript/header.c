@@ -3,8 +3,8 @@
  *     my worker: 1/2 11901/11903 [001] U 23012.743549:    5025125 cpu-clock:pppH: 7f9090a98bfb cmp+0x0 (/tmp/a)
  *     comm           pid/tid     cpu flags time:           period  event:          what follows
  *
- * comm may hold anything, so the line is taken apart around its time. Without one it is read from its end, and taken
- * for a header only where a stack follows, or event and thread are plain to see.
+ * comm may be any text, so the line is parsed from its time in both directions. Without a time it is parsed from its
+ * end, and is a header only if a stack follows, or if event and thread are unmistakable.
  */
 #include "format/perfscript/perfscript.h"
 
@@ -69,7 +69,7 @@ static bool parse_ids(hd_stack_thread *out, const char *word, size_t size)
     return out->has_tid;
 }
 
-/* perf's letters for where the CPU was and what the record is: U, K, UE, Sp … */
+/* perf's letters for the CPU mode and the kind of record: U, K, UE, Sp … */
 static bool is_flags(const char *word, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
@@ -103,7 +103,7 @@ static void parse_who(perfscript_header *out, const char *text, size_t size)
 
 /* ---- period event: rest ---- */
 
-/* Whether text begins with an address and a blank or its end behind it. */
+/* Whether text begins with an address, followed by a blank or its end. */
 static bool is_address(const char *text, size_t size)
 {
     size_t i = 0;
@@ -111,7 +111,7 @@ static bool is_address(const char *text, size_t size)
     return i >= 4 && i <= 16 && (i == size || hd_is_blank(text[i]));
 }
 
-/* The same as perf pads it: %16lx, which other text hardly has. before: where the blanks begin. */
+/* The same with perf's padding: %16lx, which is rare in other text. before: start of the blanks. */
 static bool is_padded(const char *before, hd_string s)
 {
     size_t digits = 0;
@@ -120,7 +120,7 @@ static bool is_padded(const char *before, hd_string s)
     return (size_t)(s.data - before) + digits >= ADDRESS_COLUMNS;
 }
 
-/* Where the event's colon stands; size: it has none. */
+/* The position of the event's colon; size: none. */
 static size_t event_end(const char *text, size_t size)
 {
     for (size_t from = 0; from < size;) {

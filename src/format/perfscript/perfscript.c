@@ -16,7 +16,7 @@ static bool is_of_ftrace(const perfscript_header *header)
     return header->has_cpu && !header->thread.has_tid && i && i < header->who.size && header->who.data[i - 1] == '-';
 }
 
-/* Indented by blanks or not at all, as text that went through an editor has it. */
+/* Indented by blanks or not at all, as in text from an editor. */
 static bool is_bare_frame(hd_string line)
 {
     perfscript_header header;
@@ -52,7 +52,7 @@ static void survey_line(survey *all, hd_string line)
     }
 }
 
-/* A stack below a header is what nothing else has; headers alone are also what ftrace writes. */
+/* A stack below a header is unique to this format; headers alone also occur in ftrace output. */
 static int sniff(const unsigned char *head, size_t size)
 {
     const char *at = (const char *)head, *end = at + size;

@@ -7,15 +7,15 @@
 
 /* The line above a stack: comm pid/tid [cpu] flags time: period event: rest, each of which may be missing. */
 typedef struct perfscript_header {
-    bool sure; /* it has a time, as nothing else has it: it needs no stack below it to be known */
+    bool sure; /* it has a time, which is distinctive enough without a stack below */
     hd_stack_thread thread;
-    hd_string who;   /* comm pid/tid as they stand */
+    hd_string who;   /* comm pid/tid, unchanged */
     int64_t time_ns; /* HD_NO_TIME: none */
-    bool time_lost;  /* it has one that is beyond int64 */
+    bool time_lost;  /* its time is beyond int64 */
     bool has_cpu, has_period;
     int64_t cpu, period;
     hd_string event; /* "" if none */
-    hd_string rest;  /* what follows: an address and its function, or the text of a tracepoint */
+    hd_string rest;  /* the rest: an address and its function, or the text of a tracepoint */
 } perfscript_header;
 
 /* false: no line of that kind; one that is not sure is one if a stack follows. */
@@ -34,7 +34,7 @@ typedef struct perfscript_frame {
 bool perfscript_parse_frame(perfscript_frame *out, const char *text, size_t size);
 /* Whether a line that starts with a blank begins with an address. */
 bool perfscript_has_address(const char *text, size_t size);
-/* Whether it is a frame whatever stands before it: an address, and the file's path at its end. */
+/* Whether it is certainly a frame: an address, and a file's path at the end. */
 bool perfscript_is_whole_frame(const char *text, size_t size);
 /* A frame of the operating system's kernel. */
 bool perfscript_is_kernel(const perfscript_frame *frame);

@@ -1,13 +1,13 @@
 /* read.c - text of `perf script` -> samples
  *
  * Format   what `perf script` prints, perf 3.13 to 6.x, with any list of -F: a line per sample, below it the stack from
- *          the leaf to the root, one line each, then an empty line; without stacks the function stands in the line
+ *          the leaf to the root, one line each, then an empty line; without stacks the function is on the line
  *          itself. docs/formats/perfscript.md
  * Sniffs   a line with a time, and below it an address; perf's own comments
  * Maps     sample -> sample named by its event; stack -> stackFrames, `sf`; period -> weight; cpu, text of tracepoints
  *          -> arguments; comm -> the thread's name
  * Units    s.µs or s.ns on perf's clock -> ns         Shapes   n samples -> n rows
- * Limits   16 MiB a line, 65,536 frames a stack         Errors   FORMAT: no line reads; DAMAGED: strict
+ * Limits   16 MiB a line, 65,536 frames a stack         Errors   FORMAT: no valid line; DAMAGED: strict
  */
 #include <stdlib.h>
 
@@ -48,7 +48,7 @@ typedef enum state {
     BETWEEN, /* after an empty line */
     SAMPLE,  /* below a sample's line */
     MAYBE,   /* below a line that is a sample's if a stack follows */
-    LOST,    /* below a line that is none: its stack is nobody's */
+    LOST,    /* after an invalid line: its stack belongs to no sample */
 } state;
 
 typedef struct frame {
@@ -119,7 +119,7 @@ static hd_status add_frame(reader *r, const hd_line *line, const char *text, siz
 
 /* ---- samples ---- */
 
-/* What stands behind the event: without a stack below, the frame itself; else text. */
+/* The rest after the event: without a stack below, the frame itself; else text. */
 static hd_status add_rest(reader *r)
 {
     hd_string rest = {(char *)r->rest.data, r->rest.size};
@@ -135,7 +135,7 @@ static hd_status add_rest(reader *r)
     return hd_stack_samples_count(&r->samples, TEXT_UTF8, repaired, NULL);
 }
 
-/* The sample whose lines have all been read. */
+/* Ends the sample whose lines have all been read. */
 static hd_status end_sample(reader *r)
 {
     if (r->state != SAMPLE) return HD_OK;
@@ -287,7 +287,7 @@ static bool is_comment(const hd_line *line)
            !(perfscript_parse_header(&header, line->text, line->size) && header.time_ns != HD_NO_TIME);
 }
 
-/* Below a sample's line, an address without any blank before it; a thread's name may look like one. */
+/* Below a sample's line, an address without a leading blank; a thread's name may look like one. */
 static bool is_frame_at_start(const reader *r, const hd_line *line)
 {
     perfscript_header header;
@@ -319,7 +319,7 @@ static hd_status read_lines(reader *r, hd_lines *lines)
         r->skipping = line.cut;
         if (line.cut && !skip) HD_TRY(hd_stack_samples_count(&r->samples, LINE_LONG, 1, &line));
         if (skip || line.cut) continue;
-        if (line.has_zero) { /* the sample that it would belong to lacks frames, or its stack is another's */
+        if (line.has_zero) { /* its sample is missing frames, or the stack is another's */
             r->state = LOST;
             HD_TRY(hd_stack_samples_count(&r->samples, LINE_ZERO, 1, &line));
             continue;

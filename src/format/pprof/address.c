@@ -1,7 +1,8 @@
-/* address.c - frames without a function: what was mapped where
+/* address.c - names for frames without a function, from the mappings
  *
- * As files are mapped, an address less start plus offset is the place in the file, which the symbols of libraries call
- * it, too. Programs that are not position-independent lie where their symbols say, which is below 4 GiB.
+ * In mapped files, an address minus start plus offset is the offset in the file, which is also the address in a
+ * library's symbols. Programs that are not position-independent are mapped where their symbols say, which is below 4
+ * GiB.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -41,7 +42,7 @@ const pprof_mapping *pprof_find_mapping(const pprof_profile *p, uint64_t address
     return low && address < p->mappings[low - 1].end ? &p->mappings[low - 1] : NULL;
 }
 
-/* What to take from an address to have it as the symbols of the file have it. */
+/* The difference between an address and the address in the file's symbols. */
 static uint64_t bias_of(const pprof_mapping *m)
 {
     return m->start - m->offset < LOW_BYTES ? 0 : m->start - m->offset;

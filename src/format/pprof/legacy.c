@@ -1,8 +1,8 @@
-/* legacy.c - what gperftools and old Go wrote before there was protobuf -> samples
+/* legacy.c - formats of gperftools and old Go before protobuf -> samples
  *
  * Format   CPU: words of 4 or 8 bytes of either order, then the lines of /proc/self/maps. Heap and growth: text, one
- *          stack a line, then what was mapped where. Both as legacy_profile.go of github.com/google/pprof reads them:
- *          addresses of callers are those behind the call, so 1 is taken away; sampled sizes are scaled up
+ *          stack per line, then the mappings. Both are read like legacy_profile.go of github.com/google/pprof:
+ *          addresses of callers are return addresses, so 1 is subtracted; sampled sizes are scaled up
  * Sniffs   the header
  * Maps     stack -> one sample for each value: samples, cpu; objects, space; alloc_…, inuse_…
  * Errors   FORMAT: not one sample
@@ -85,7 +85,7 @@ static hd_string rest_of(cursor *c)
 
 /* ---- what was mapped where ---- */
 
-/* "source=/home": what $source stands for in the paths below. */
+/* "source=/home": the value of $source in the paths below. */
 typedef struct attribute {
     hd_string name, value;
 } attribute;
@@ -271,14 +271,14 @@ static hd_status list_samples(pprof_profile *p, cpu_profile *c, bool *out_whole)
     return HD_OK;
 }
 
-/* The frame behind the leaf, of those that are not removed; 0: none. */
+/* The frame after the leaf, of those not removed; 0: none. */
 static size_t second_frame(const cpu_sample *s)
 {
     size_t second = 1 + s->removed[0] + s->removed[1];
     return second < s->depth ? s->at + second : 0;
 }
 
-/* Where nearly all samples have the same frame behind the leaf, it is the profiler's signal handler. Twice at most. */
+/* If nearly all samples have the same frame after the leaf, it is the profiler's signal handler. At most twice. */
 static hd_status remove_signal_frames(pprof_profile *p, cpu_profile *c)
 {
     enum { SIMILAR = 32 };
@@ -310,7 +310,7 @@ static hd_status remove_signal_frames(pprof_profile *p, cpu_profile *c)
     return HD_OK;
 }
 
-/* The leaf may stand twice: from the signal, and from the unwinder. */
+/* The leaf may occur twice: from the signal, and from the unwinder. */
 static hd_status add_cpu_sample(pprof_profile *p, const cpu_profile *c, const cpu_sample *sample, stack *s,
                                 int64_t period)
 {
@@ -391,14 +391,14 @@ static bool read_heap_header(heap_header *out, cursor line)
         kind.size > 3 && hd_starts_with(kind.data, kind.size, "heap") && hd_ends_with(kind.data, kind.size, "_v2");
     out->scaled = plain || v2;
     if (out->scaled) out->rate = plain ? rate / 2 : rate;
-    bool is_heap = hd_starts_with(kind.data, kind.size, "heap"); /* growth and fragmentation tell no allocations */
+    bool is_heap = hd_starts_with(kind.data, kind.size, "heap"); /* growth and fragmentation have no allocations */
     const heap_line *s = &out->sums;
     for (int i = 0; i < 2; i++)
         out->has_allocated |= is_heap && s->allocated[i] != s->in_use[i] && s->allocated[i] != 0;
     return true;
 }
 
-/* What was there, of what a sampler that takes a byte in `rate` has seen; false: more than any machine has. */
+/* Estimates the real amount from samples of one byte in `rate`; false: more than any machine has. */
 static bool scale(int64_t *count, int64_t *bytes, const heap_header *h)
 {
     if (*count == 0 || *bytes == 0) *count = *bytes = 0;

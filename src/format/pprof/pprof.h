@@ -30,7 +30,7 @@ typedef enum pprof_code {
     PPROF_SIGNAL_FRAMES /* of the profiler's own signal handler */
 } pprof_code;
 
-/* What was mapped where; texts are borrowed from the input. */
+/* A mapping; texts are borrowed from the input. */
 typedef struct pprof_mapping {
     uint64_t start, end, offset;
     hd_string file, build_id;
@@ -49,7 +49,7 @@ typedef struct pprof_profile {
     size_t size;
 
     pprof_type types[PPROF_VALUES];
-    size_t type_count, first_type; /* first_type: the one that counts unless another is asked for */
+    size_t type_count, first_type; /* first_type: the default type */
 
     pprof_mapping *mappings; /* in the order of the input */
     size_t mapping_count, mapping_capacity;
@@ -61,7 +61,7 @@ typedef struct pprof_profile {
 
     hd_json_out about; /* members of the metadata `pprof` */
     hd_bytes text;
-    hd_arena arena; /* texts that are not as they stand in the input */
+    hd_arena arena; /* texts that differ from the input */
 } pprof_profile;
 
 /* ---- proto.c, legacy.c ---- */
@@ -75,7 +75,7 @@ hd_status pprof_read_legacy(pprof_profile *p, pprof_legacy kind);
 
 /* ---- profile.c ---- */
 
-/* Count what is wrong at `place` of the input (NULL: anywhere). DAMAGED when strict, and it is no mere note. */
+/* Counts a fault at `place` of the input (NULL: anywhere). DAMAGED when strict, unless it is a note. */
 hd_status pprof_count(pprof_profile *p, pprof_code code, uint64_t count, const void *place);
 /* The text's id, as UTF-8. */
 hd_status pprof_intern(uint32_t *out, pprof_profile *p, hd_string text);
@@ -94,9 +94,9 @@ void pprof_tell_int(pprof_profile *p, const char *key, int64_t value);
 
 pprof_mapping *pprof_add_mapping(pprof_profile *p);
 void pprof_sort_mappings(pprof_profile *p);
-/* The mapping that an address lies in, once they are sorted; NULL: none. */
+/* The mapping that contains an address, once they are sorted; NULL: none. */
 const pprof_mapping *pprof_find_mapping(const pprof_profile *p, uint64_t address);
-/* What a frame is called that has nothing but an address: libfoo.so+0x1234. HD_NONE: no memory. */
+/* The name of a frame with only an address: libfoo.so+0x1234. HD_NONE: no memory. */
 uint32_t pprof_name_address(pprof_profile *p, hd_frame_kind *out_kind, uint64_t address, const pprof_mapping *mapping);
 /* The metadata `modules`, by which addresses get their names later. */
 hd_status pprof_tell_modules(pprof_profile *p);

@@ -1,4 +1,4 @@
-/* profile.c - what the forms of a profile share: samples with labels, metadata, and which form it is */
+/* profile.c - shared by the forms of a profile: samples with labels, metadata, and detection of the form */
 #include <stdio.h>
 #include <stdlib.h>
 

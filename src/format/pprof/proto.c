@@ -5,11 +5,11 @@
  * Sniffs   fields of a Profile, and types of values among them
  * Maps     sample -> one sample for each of its values, named by the value's type; location -> frames, inlined callees
  *          innermost; label -> argument
- * Units    values as they are         Shapes   n samples of k values -> n * k rows
+ * Units    values unchanged         Shapes   n samples of k values -> n * k rows
  * Limits   PPROF_VALUES types, HD_STACK_MORE labels a sample
- * Damage   what is whole within a message that is not is read; what a number refers to that is not there is [unknown]
+ * Damage   complete parts of an incomplete message are read; missing references are [unknown]
  *
- * The message is walked twice, since locations, functions and strings stand behind the samples.
+ * The message is walked twice, since locations, functions and strings come after the samples.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,7 +90,7 @@ static void ids_deinit(ids *all)
 
 /* ---- damage ---- */
 
-/* A message that is cut off where the input ends is told once. */
+/* A message that is cut off by the end of the input is reported once. */
 static hd_status check(reader *r, const hd_proto_reader *message, const hd_proto_head *head)
 {
     HD_TRY(pprof_count(r->p, PPROF_UNKNOWN, head->unknown, message->data));
@@ -203,7 +203,7 @@ static const hd_proto_member mapping_members[] = {
     [HD_PROTO_VARINT(10)] = {HD_PUT_PASS, 0},
 };
 
-/* Texts follow once all strings are there (name_mappings): their numbers stand in `size` until then. */
+/* Texts follow once all strings were read (name_mappings): until then `size` has their numbers. */
 static hd_status add_mapping(reader *r, const hd_proto_field *field)
 {
     mapping_message m = {0};
@@ -340,7 +340,7 @@ static const hd_proto_member location_members[] = {
     [HD_PROTO_VARINT(5)] = {HD_PUT_PASS, 0}, /* is_folded: others had the address, too */
 };
 
-/* The frames of a location; its lines stand from the callee to its callers. */
+/* The frames of a location; its lines are from the callee to its callers. */
 static hd_status make_location(reader *r, location *l)
 {
     location_message m = {0};
@@ -427,7 +427,7 @@ static const hd_proto_member label_members[] = {
     [HD_PROTO_VARINT(4)] = HD_MEMBER(HD_PUT_VALUE, label_message, unit),
 };
 
-/* A number's unit is an argument beside it: "bytes unit". */
+/* A number's unit is another argument: "bytes unit". */
 static hd_status add_unit(reader *r, uint64_t key, uint64_t unit, const void *place)
 {
     pprof_profile *p = r->p;
@@ -461,7 +461,7 @@ static hd_status add_label(reader *r, const hd_proto_field *field)
     return l.unit ? add_unit(r, l.key, l.unit, field->data) : HD_OK;
 }
 
-/* The numbers of a field, packed or not, behind those that are there. */
+/* Appends the numbers of a field, packed or not. */
 static bool take_numbers(uint64_t **list, size_t *count, size_t *capacity, const hd_proto_field *field,
                          hd_proto_reader *message)
 {
@@ -485,7 +485,7 @@ static bool take_locations(reader *r, const hd_proto_field *field, hd_proto_read
     return take_numbers(&r->at, &r->at_count, &r->at_capacity, field, message);
 }
 
-/* Stacks that stand several times, with other labels or values, are made once. packed: the field that has all of its
+/* Stacks that occur several times, with other labels or values, are made once. packed: the field with all of its
  * locations; they are in r->at if it is empty. */
 static hd_status find_stack(reader *r, uint32_t *out, const hd_proto_field *packed, hd_proto_reader *message)
 {
@@ -539,7 +539,7 @@ static hd_status read_sample(void *user, const hd_proto_field *field)
     while (hd_proto_next(&f, &message)) HD_TRY(read_part(r, &parts, &f, &message));
     if (!field->value || r->value_count) HD_TRY(find_stack(r, &node, &parts.packed, &message));
     HD_TRY(check(r, &message, &(hd_proto_head){.unknown = parts.unknown}));
-    if (field->value && !r->value_count) { /* cut off before its values, which is told */
+    if (field->value && !r->value_count) { /* cut off before its values, which is reported */
         r->p->label_count = 0;
         return HD_OK;
     }
@@ -594,7 +594,7 @@ static hd_status tell_comments(reader *r)
     return failed ? HD_NOMEM(r->p->err) : HD_OK;
 }
 
-/* Functions whose names were mangled, or of which it is known where they begin: what frames do not say. */
+/* Functions with mangled names, or with a known start line: data that frames do not have. */
 static hd_status tell_functions(reader *r)
 {
     hd_json_out json = {0};

@@ -1,4 +1,4 @@
-/* impl.h - what the parts of the JSON repairer share
+/* impl.h - shared by the parts of the JSON repairer
  *
  * repair.c  the state machine: members, commas, brackets, the end of the event
  * string.c  strings: quotes, escapes, UTF-8, lost quotes, bare text
@@ -100,7 +100,7 @@ size_t look_key(repairer *rp, size_t at);                       /* at `"`: the b
 bool look_value_start(repairer *rp, size_t at);                 /* after optional space, a value may begin here */
 bool look_member(repairer *rp, size_t at);                      /* `"key": value` begins at this quote */
 bool look_event(repairer *rp, size_t at);                       /* at `{`: reads like the beginning of an event */
-bool look_event_after_close(repairer *rp, size_t at);           /* and `},` stands before it */
+bool look_event_after_close(repairer *rp, size_t at);           /* and `},` comes before it */
 bool look_value_closes(repairer *rp, size_t at);                /* a value's quote before `at` may be its end */
 bool look_closers(repairer *rp, size_t at);                     /* at `}` or `]`: leads on to something plausible */
 bool look_reads_well(repairer *rp, size_t at, uint32_t depth);  /* at a key's quote: members, strictly, from here on */
@@ -113,7 +113,7 @@ typedef enum string_outcome {
     STRING_DONE,
     STRING_CUT,      /* the text ends, for good or for now */
     STRING_AS_KEY,   /* it is a key: nothing written, pos at its quote */
-    STRING_NO_VALUE, /* a key whose value is missing */
+    STRING_NO_VALUE, /* a key without a value */
     STRING_NO_COLON, /* a key, pos at its value */
 } string_outcome;
 string_outcome repair_key(repairer *rp);    /* at a quote of either kind */
@@ -122,6 +122,6 @@ string_outcome repair_bare_text(repairer *rp);
 bool repair_bare_key(repairer *rp); /* false: no key here, nothing done */
 
 /* token.c */
-bool repair_token(repairer *rp); /* a number, literal or name for one; false: not one, nothing done */
+bool repair_token(repairer *rp); /* a number, literal or bare name; false: none of these, nothing done */
 
 #endif

@@ -1,8 +1,8 @@
-/* look.c - lookahead of the JSON repairer: what comes next, and does it read like JSON
+/* look.c - lookahead of the JSON repairer: what comes next, and whether it looks like JSON
  *
- * Nothing here writes output or moves the position. Every byte looked at is counted; beyond LOOK_RATE per byte of
- * text (and LOOK_BASE) only the next byte is looked at, which keeps the whole linear whatever the input. Where the
- * window or the text ends, the answer is yes, so that a long key or a cut file does not look like damage.
+ * Nothing here writes output or moves the position. Every byte read is counted; beyond LOOK_RATE per byte of text (and
+ * LOOK_BASE) only the next byte is read, which keeps the total linear for every input. At the end of the window or the
+ * text the answer is yes, so that a long key or a cut file does not look like damage.
  */
 #include <string.h>
 
@@ -69,7 +69,7 @@ size_t look_space(repairer *rp, size_t at)
     }
 }
 
-/* At `"`: its closing quote, found plainly. LOOK_EOF and LOOK_LIMIT, or 0 where it is no key. */
+/* At `"`: the closing quote, by a plain search. LOOK_EOF and LOOK_LIMIT, or 0 if it is not a key. */
 static int find_key_end(repairer *rp, size_t at, size_t *out_end)
 {
     if (look_is_spent(rp)) return LOOK_LIMIT;
@@ -119,7 +119,7 @@ int look_event_key(const repairer *rp, size_t at, size_t size)
     return found ? found + 1 : 0;
 }
 
-/* At a key's quote: is it one that events have. Beyond the end of the text: yes. */
+/* At a key's quote: whether it is a key of events. Beyond the end of the text: yes. */
 static bool is_event_member(repairer *rp, size_t at)
 {
     size_t end = at;
@@ -259,7 +259,7 @@ bool look_value_closes(repairer *rp, size_t at)
     return look_at(rp, p) == '{' && look_event(rp, p);
 }
 
-/* The strict walk: p after a value or key, or 0 where it is neither; *out_ended where text or window end. */
+/* The strict walk: p after a value or key, or 0 if it is neither; *out_ended: the text or window ended. */
 static size_t walk_value(repairer *rp, size_t p, bool *out_ended)
 {
     size_t end = p;

@@ -1,7 +1,7 @@
 /* repair.c - the state machine of the JSON repairer: members, commas, brackets, the end of the event
  *
- * The text is walked once with a stack of open containers. What is fine is copied; what is not is repaired on the spot,
- * or dropped byte by byte, so that every step moves on. The rules are in repair.h.
+ * The text is walked once with a stack of open containers. Valid text is copied; invalid text is repaired on the spot,
+ * or dropped byte by byte, so that every step makes progress. The rules are in repair.h.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "format/repair/impl.h"
 
-/* In the order of issue_code; repair.h says what they mean. */
+/* In the order of issue_code; repair.h explains them. */
 static const char *const issue_names[HD_JSON_ISSUE_CODES] = {
     "json.nonfinite",     "json.literal",        "json.number",       "json.bare-text",     "json.control",
     "json.escape",        "json.unicode-escape", "json.quote",        "json.quote-lost",    "json.utf8",
@@ -86,7 +86,7 @@ static void end_member(repairer *rp)
     rp->state = AT_AFTER;
 }
 
-/* Take the comma that nothing follows out of the output again; the space after it stays. */
+/* Removes a trailing comma from the output again; the space after it stays. */
 static void take_back_comma(repairer *rp)
 {
     hd_json_repair *r = rp->r;
@@ -97,7 +97,7 @@ static void take_back_comma(repairer *rp)
     rp->comma_in = rp->comma_out = NOWHERE;
 }
 
-/* Close the innermost container with its own closer, whatever the text says. */
+/* Closes the innermost container with its own closer, whatever the text has. */
 static void pop(repairer *rp)
 {
     take_back_comma(rp);
@@ -117,7 +117,7 @@ static void close_all(repairer *rp, size_t consumed)
     rp->finished = true;
 }
 
-/* The event ends before text[at]: close what is open. */
+/* The event ends before text[at]: closes all open containers. */
 static void finish_before(repairer *rp, size_t at)
 {
     rp->r->size = rp->kept[rp->depth];
@@ -125,7 +125,7 @@ static void finish_before(repairer *rp, size_t at)
     close_all(rp, at > 0 ? at : 1);
 }
 
-/* The text ends within the event. An array that is cut goes as a whole, an object keeps its whole members. */
+/* The text ends within the event. A cut array is dropped, an object keeps its complete members. */
 static void finish_truncated(repairer *rp)
 {
     uint32_t depth = 0;
@@ -222,7 +222,7 @@ static bool event_key_follows(repairer *rp)
     return after != 0 && look_event_key(rp, p + 1, end - p - 1) != 0;
 }
 
-/* `}` in an array: a broken `]`, or the end of the object around, whose arrays were not closed. */
+/* `}` in an array: a broken `]`, or the end of the enclosing object, whose arrays were not closed. */
 static void close_object_in_array(repairer *rp)
 {
     uint32_t object = rp->depth;
@@ -281,7 +281,7 @@ static void close_event(repairer *rp)
     size_t p = look_space(rp, rp->pos + 1);
     int c = look_at(rp, p);
     if (p == rp->pos + 1 && c >= 0 && strchr(",]}{\"/", c) == NULL) {
-        drop_byte(rp, ISSUE_STRAY); /* in the middle of something; if not, the next event ends this one */
+        drop_byte(rp, ISSUE_STRAY); /* in the middle of something; otherwise the next event ends this one */
         return;
     }
     if (c == '}' || c == '"' || (c == ',' && look_at(rp, look_space(rp, p + 1)) == '"')) {
@@ -310,7 +310,7 @@ static void close_at(repairer *rp)
     }
 }
 
-/* A number with something after it that is no member: keep both, as text. */
+/* A number followed by something that is not a member: keeps both, as text. */
 static bool amend_token(repairer *rp)
 {
     if (rp->token_in == NOWHERE || repair_in_array(rp)) return false;
@@ -397,7 +397,7 @@ static void reread_as_key(repairer *rp)
         if (rp->depth < HD_JSON_REPAIR_DEPTH) {
             push(rp, IN_OBJECT);
         } else {
-            rp->pos++; /* as bare text, which takes it whole */
+            rp->pos++; /* as bare text, which includes all of it */
             if (repair_bare_text(rp) == STRING_DONE) end_member(rp);
         }
         return;
@@ -447,7 +447,7 @@ static void take_scalar(repairer *rp)
     }
 }
 
-/* At a closer in the place of a value, and the value comes after it. */
+/* At a closer in place of a value, with the value after it. */
 static bool is_before_value(repairer *rp)
 {
     unsigned char c = rp->text[rp->pos];

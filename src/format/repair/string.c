@@ -1,8 +1,8 @@
 /* string.c - strings of the JSON repairer
  *
- * A string is copied run by run. What is special stops the run: quotes (do they close?), escapes, control characters,
- * UTF-8, and the marks by which a string that lost its closing quote is known: commas, colons, brackets. Where such a
- * string should have ended is known only later, so it is then read once more with that end given.
+ * A string is copied run by run. Special bytes stop the run: quotes (which may close it), escapes, control characters,
+ * UTF-8, and the marks by which a string without a closing quote is recognised: commas, colons, brackets. The proper
+ * end of such a string is known only later, so it is then read again with that end given.
  */
 #include <string.h>
 
@@ -66,7 +66,7 @@ static size_t put_utf8(repairer *rp, size_t at)
         repair_put(rp, rp->text + at, size);
         return size;
     }
-    if (at + bad >= rp->size) look_at(rp, rp->size); /* what comes next may complete it */
+    if (at + bad >= rp->size) look_at(rp, rp->size); /* the following bytes may complete it */
     repair_note(rp, ISSUE_UTF8, at);
     repair_put(rp, "\xEF\xBF\xBD", 3);
     return bad;
@@ -282,7 +282,7 @@ static bool ends_bare(repairer *rp, size_t at)
     }
 }
 
-/* Keep what helps to find the end of a string that lost its quote. True: read it again, to s->end_in. */
+/* Keeps marks for finding the end of a string that lost its quote. true: read it again, to s->end_in. */
 static bool note_mark(repairer *rp, scan *s)
 {
     size_t at = rp->pos;

@@ -81,7 +81,7 @@ static const char *find_literal(const unsigned char *text, size_t size)
     return NULL;
 }
 
-/* +5 007 .5 5. as JSON: in `out`, its size, or 0 where it is something else. */
+/* +5 007 .5 5. as JSON: in `out`, its size, or 0 if it is not such a number. */
 static size_t clean_number(char out[TOKEN_BYTES + 4], const unsigned char *text, size_t size)
 {
     size_t i = 0, n = 0;
@@ -96,7 +96,7 @@ static size_t clean_number(char out[TOKEN_BYTES + 4], const unsigned char *text,
     return is_strict_number((const unsigned char *)out, n) ? n : 0;
 }
 
-/* What stands right after a token ends it, rather than being a broken byte in its middle. */
+/* Whether the bytes right after a token end it, rather than being a broken byte in its middle. */
 static bool is_delimited(repairer *rp, size_t at)
 {
     int c = look_at(rp, at);

@@ -1,6 +1,7 @@
-/* lookup.c - what a database of ROCm 7 tells once: scopes, texts, who and where, events, times, arguments, counters
+/* lookup.c - data that a database of ROCm 7 stores once: scopes, texts, agents and processes, events, times, arguments,
+ * counters
  *
- * Ids count from 1 in the tables of each guid, so all is kept by id and scope: which of the guids it is.
+ * Ids count from 1 in the tables of each guid, so everything is keyed by id and scope, the index of the guid.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +62,7 @@ const rocpd_info *rocpd_info_at(const rocpd_state *s, enum rocpd_kind kind, int6
     return &s->infos[at];
 }
 
-/* id, six numbers, name, and another one if that is none; what sort of agent */
+/* id, six numbers, name, and an alternative name; the kind of agent */
 static hd_status see_info(void *user, const sq_value *const *v, hd_error *err)
 {
     enum { NAME = 1 + ROCPD_NUMBERS, OTHER_NAME, TYPE };

@@ -1,7 +1,7 @@
 /* place.c - track, name and arguments of a row
  *
- * Streams stand below a process of their own for each GPU and process that uses it, "GPU 0"; where a row tells no
- * stream, its queue has a row. pid, tid and all other ids are rows of rocpd_info_…, and in schema 4 of a track.
+ * Streams are in a process of their own for each GPU and process that uses it, "GPU 0"; a row without a stream is on
+ * the track of its queue. pid, tid and all other ids refer to rows of rocpd_info_…, and in schema 4 of a track.
  */
 #include <string.h>
 
@@ -25,7 +25,7 @@ static rocpd_place place_of(const sq_worker *w)
                          sq_field(w, ROCPD_AGENT), sq_field(w, ROCPD_QUEUE),   sq_field(w, ROCPD_STREAM)};
 }
 
-/* The number that the system has for it; that of the row, if no row tells. */
+/* The system's number for it; the row number, if no row has one. */
 static int64_t own_id(const sq_worker *w, enum rocpd_kind kind, int64_t id)
 {
     const rocpd_info *info = rocpd_info_at(rocpd_of(w), kind, id, w->scope);
@@ -147,7 +147,7 @@ static void add_queue(sq_worker *w, const rocpd_place *p)
     if (region != HD_STRING_NONE) sq_add(w, s->text.region, HD_ARG_STRING, region);
 }
 
-/* The grid is told in work-items, and in workgroups by everybody else. */
+/* The grid is in work-items; all others use workgroups. */
 static void add_grid(sq_worker *w)
 {
     const rocpd_state *s = rocpd_of(w);
@@ -205,7 +205,7 @@ const char *rocpd_place_copy(sq_worker *w)
     return NULL;
 }
 
-/* As Kineto has it. A free tells no size, mostly. */
+/* As in Kineto. A free usually has no size. */
 const char *rocpd_place_memory(sq_worker *w)
 {
     enum { CPU, CUDA };
@@ -238,7 +238,7 @@ static bool begins(hd_string text, const char *word)
     return text.size >= strlen(word) && memcmp(text.data, word, strlen(word)) == 0;
 }
 
-/* HIP_RUNTIME_API, HSA_CORE_API, MARKER_CORE_RANGE_API …; what the file calls it becomes an argument. */
+/* HIP_RUNTIME_API, HSA_CORE_API, MARKER_CORE_RANGE_API …; the file's own name becomes an argument. */
 static void set_category(sq_worker *w, uint32_t category)
 {
     const rocpd_state *s = rocpd_of(w);
@@ -261,7 +261,7 @@ const char *rocpd_place_region(sq_worker *w)
     return NULL;
 }
 
-/* A counter of what is counted at that event; an instant, if nothing is. */
+/* A counter with the value at that event; an instant, if there is none. */
 const char *rocpd_place_sample(sq_worker *w)
 {
     const rocpd_state *s = rocpd_of(w);

@@ -1,9 +1,10 @@
-/* rocpd.c - databases of ROCm 7: what becomes of which table and column
+/* rocpd.c - databases of ROCm 7: the mapping of tables and columns
  *
  * Format   github.com/ROCm/rocm-systems, projects/rocprofiler-sdk, source/share/rocprofiler-sdk-rocpd: rocpd_tables.sql
  *          and rocpd_tables_v4.sql; schema_version 3 and 4. No file of either is public
  * Maps     dispatches and copies -> slices of streams; regions -> slices of threads; allocations -> "[memory]"
- *          instants; samples -> counters. Tables are called rocpd_region_GUID; rocpd_region is a view, never looked at
+ *          instants; samples -> counters. Tables are called rocpd_region_GUID; rocpd_region is a view, which is not
+ *          used
  * Units    ns of the host's clock        Shapes   n rows -> n events
  */
 #include "format/rocpd/rocpd.h"

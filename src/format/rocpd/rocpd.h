@@ -1,8 +1,8 @@
-/* rocpd.h - databases of ROCm 7: what the files of the reader share
+/* rocpd.h - databases of ROCm 7: shared by the reader's files
  *
  * In: an SQLite file that rocprofv3 and rocprof-sys write (`rocprofv3 --output-format rocpd`), or several of them as
- * one. Out: a trace. Begin with rocpd.c, which says what becomes of which table and column; place.c has tracks and
- * names, lookup.c what is read before events.
+ * one. Out: a trace. Begin with rocpd.c, which maps tables and columns; place.c has tracks and names, lookup.c data
+ * that is read before events.
  */
 #ifndef HD_FORMAT_ROCPD_ROCPD_H
 #define HD_FORMAT_ROCPD_ROCPD_H
@@ -20,7 +20,7 @@ enum {
     ROCPD_KERNEL,
     ROCPD_TRACK, /* in place of those above */
     ROCPD_EVENT,
-    ROCPD_NAME, /* among the strings, as is the next */
+    ROCPD_NAME, /* index in the strings, as is the next */
     ROCPD_REGION,
     ROCPD_START, /* among the timestamps */
     ROCPD_END,
@@ -37,7 +37,7 @@ enum {
     ROCPD_GROUP_Z,
 };
 
-/* Which of the numbers of an info is what. Those of a track are in the order of the fields above. */
+/* Meaning of the numbers of an info. Those of a track are in the order of the fields above. */
 enum rocpd_kind {
     ROCPD_NODES,
     ROCPD_PROCESSES,
@@ -60,11 +60,11 @@ typedef struct rocpd_event {
     uint32_t category, first, count; /* extras: items */
 } rocpd_event;
 
-/* What a track is: the lowest bits of the second number it is remembered by; the scope is above. */
+/* The kind of a track: the lowest bits of the second number of its key; the scope is above. */
 enum { ROCPD_ON_THREAD, ROCPD_ON_PROCESS, ROCPD_ON_QUEUE, ROCPD_KIND_BITS = 2 };
 
 typedef struct rocpd_state {
-    const char **scopes; /* what stands behind the names of tables: "_" and a guid */
+    const char **scopes; /* suffixes of the names of tables: "_" and a guid */
     size_t scope_count, scope_capacity;
     hd_map info_index; /* id, scope and kind -> index in infos */
     rocpd_info *infos;

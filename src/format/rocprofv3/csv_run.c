@@ -1,7 +1,7 @@
-/* csv_run.c - the CSVs of a run: PID_kernel_trace.csv and those beside it
+/* csv_run.c - the CSVs of a run: PID_kernel_trace.csv and those next to it
  *
- * What a table holds is told by its columns. The tables of one process begin with the same name, and are read in the
- * order of their names, so that PID_agent_info.csv stands first.
+ * The columns identify a table. The tables of one process begin with the same name, and are read in name order, so that
+ * PID_agent_info.csv comes first.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -152,7 +152,7 @@ static hd_status see_row(csv_table *t, hd_error *err)
     return rocprof_emit(run, &record, err);
 }
 
-/* Agents by their number among all; GPUs are numbered as they come. */
+/* Agents by their number among all; GPUs are numbered in order of appearance. */
 static hd_status see_agent(csv_table *t, const int *columns, hd_error *err)
 {
     rocprof_run *run = t->run;
@@ -243,7 +243,7 @@ hd_status rocprof_read_csv(rocprof_run *run, hd_input *input, hd_error *err)
 
 /* ---- folders ---- */
 
-/* How many bytes of a table's name are its process's: those before "_kernel_trace.csv"; 0: it is named otherwise. */
+/* Size of the process part of a table's name: the part before "_kernel_trace.csv"; 0: another kind of name. */
 static size_t process_part(const char *name)
 {
     static const char *const ends[] = {

@@ -1,7 +1,7 @@
-/* emit_record.c - a record as rows of the trace, as Kineto would have it
+/* emit_record.c - a record as rows of the trace, in Kineto's form
  *
- * Kernels stand on the streams of a process "GPU 0", or on its queues where no stream is told; copies on rows beside
- * them, since they run at the same time; calls on the threads of the process.
+ * Kernels are on the streams of a process "GPU 0", or on its queues if no stream is given; copies on tracks next to
+ * them, since they overlap; calls on the threads of the process.
  */
 #include <stdlib.h>
 
@@ -212,7 +212,7 @@ static uint32_t thread_track(rocprof_run *run, const rocprof_record *r)
     return thread == HD_NO_NUMBER ? track_of(run, TRACK_PROCESS, -1, 0) : track_of(run, TRACK_THREAD, -1, thread);
 }
 
-/* The device of an agent; below 0: it is a CPU, or none was told. */
+/* The device of an agent; negative: it is a CPU, or none is given. */
 static int64_t device_of(const rocprof_run *run, int64_t agent)
 {
     uint32_t device;
@@ -286,7 +286,7 @@ static void add_launch(rocprof_run *run, hd_args *args, const rocprof_record *r)
 
 /* ---- rows ---- */
 
-/* Without a start it is kept as it stands; what would end before it starts has no length. */
+/* A record without a start is kept unchanged; one that would end before it starts has length 0. */
 static hd_row timed_row(rocprof_run *run, const rocprof_record *r, hd_kind kind, char phase)
 {
     int64_t start = r->numbers[ROCPROF_START], end = r->numbers[ROCPROF_END];
@@ -413,7 +413,7 @@ static hd_status emit_call(rocprof_run *run, const rocprof_record *r, hd_error *
     return hd_args_add_row(&run->args, &row, err);
 }
 
-/* Bytes of what is allocated, by address: a free tells none. */
+/* Size of an allocation, by address: a free has none. */
 static int64_t bytes_of(rocprof_run *run, const rocprof_record *r, bool is_free)
 {
     int64_t bytes = r->numbers[ROCPROF_BYTES], address = r->numbers[ROCPROF_ADDRESS];
@@ -454,7 +454,7 @@ static hd_status emit_allocation(rocprof_run *run, const rocprof_record *r, hd_e
     return hd_args_add_row(&run->args, &row, err);
 }
 
-/* A sample when the kernel begins; and, the first time, the kernel itself, for runs that tell of it nowhere else. */
+/* A sample when the kernel begins; and, the first time, the kernel itself, for runs without a separate record of it. */
 static hd_status emit_counter(rocprof_run *run, rocprof_record *r, hd_error *err)
 {
     int64_t device = device_of(run, r->numbers[ROCPROF_AGENT]), dispatch = r->numbers[ROCPROF_DISPATCH];

@@ -1,6 +1,6 @@
 /* json_run.c - PID_results.json: a list of processes, each with its names and its lists of records
  *
- * Names stand before records, as the tool writes them; a record whose name is to come is named by its number.
+ * Names come before records, as the tool writes them; a record whose name comes later is named by its number.
  */
 #include <stdlib.h>
 
@@ -59,7 +59,7 @@ static hd_status keep_metadata(json_reader *r, const char *key, hd_json_span val
     return HD_OK;
 }
 
-/* ---- what is said once ---- */
+/* ---- notes, once each ---- */
 
 static hd_status see_metadata(json_reader *r, hd_json_span value, hd_error *err)
 {
@@ -80,7 +80,7 @@ static hd_status see_metadata(json_reader *r, hd_json_span value, hd_error *err)
     return keep_metadata(r, "rocprofv3", value);
 }
 
-/* GPUs are numbered as they come among themselves. */
+/* GPUs are numbered in order of appearance. */
 static hd_status see_agent(json_reader *r, hd_json_span value, hd_error *err)
 {
     enum { GPU = 2 };
@@ -216,7 +216,7 @@ static hd_status read_kinds(json_reader *r, hd_error *err)
     return status;
 }
 
-/* Members of the object at hand. HD_END from `member`: it was not taken. */
+/* Handles a member of the current object. HD_END from `member`: not consumed. */
 typedef hd_status json_member(json_reader *r, hd_json_span key, hd_error *err);
 static hd_status members(json_reader *r, json_member *member, hd_error *err)
 {

@@ -1,12 +1,12 @@
 /* rocprofv3.c - runs of AMD's rocprofv3, as JSON or as CSVs -> trace
  *
- * Format   what rocprofv3 --output-format json and csv write (ROCm 6.2 to 7; rocprofiler-sdk, source/lib/output):
+ * Format   the output of rocprofv3 --output-format json and csv (ROCm 6.2 to 7; rocprofiler-sdk, source/lib/output):
  *          one JSON file, or a table for each kind of record; docs/formats/rocprofv3.md has the mapping
  * Sniffs   the key "rocprofiler-sdk-tool" at the top level, or the names of the columns
  * Maps     dispatches, copies -> slices of a GPU's streams; calls of HIP, HSA, RCCL, markers -> slices of threads;
  *          allocations -> "[memory]" instants; counters -> counters; other lists -> slices, or instants
  * Units    ns of the machine's clock        Shapes   n records -> n rows; a record of n counters -> n samples
- * Errors   FORMAT: a table without columns that we know; DAMAGED: when strict
+ * Errors   FORMAT: a table without known columns; DAMAGED: when strict
  */
 #include "format/rocprofv3/rocprofv3.h"
 #include "format/json_walk.h"

@@ -1,4 +1,4 @@
-/* rocprofv3.h - what the files of this folder share: a record of rocprofv3, whether it stood in JSON or in CSV
+/* rocprofv3.h - shared by the files of this folder: a record of rocprofv3, from JSON or CSV
  *
  *     json_run.c, csv_run.c ──> rocprof_record, by the names in record_keys.c ──> emit_record.c ──> rows
  *
@@ -14,7 +14,7 @@
 
 #define ROCPROF_STAGE "rocprofv3"
 
-/* What the members of records and the columns of tables mean. */
+/* The meaning of the members of records and of the columns of tables. */
 typedef enum rocprof_field {
     ROCPROF_ARG, /* an argument under its own name */
     ROCPROF_SKIP,
@@ -62,7 +62,7 @@ typedef enum rocprof_domain {
 
 typedef struct rocprof_record {
     rocprof_domain domain;
-    uint32_t list;                   /* string id: what the list of a JSON file, or the kind of CSV, is called */
+    uint32_t list;                   /* string id: the name of the list in a JSON file, or of the kind of CSV */
     int64_t numbers[ROCPROF_FIELDS]; /* HD_NO_NUMBER: absent */
     uint32_t names[ROCPROF_NAMES];   /* string ids */
     double counter;
@@ -86,8 +86,8 @@ typedef struct rocprof_run {
     hd_builder *builder;
     const hd_read_options *options;
     hd_args args;
-    hd_args spare;         /* kernels that only counters tell of */
-    uint64_t kernel_count; /* those told by themselves */
+    hd_args spare;         /* kernels that only counters mention */
+    uint64_t kernel_count; /* kernels with a record of their own */
     /* of the process in hand */
     uint32_t ordinal; /* 0, 1 … */
     int64_t pid;      /* HD_NO_NUMBER: unknown */
@@ -100,7 +100,7 @@ typedef struct rocprof_run {
     hd_map counters;  /* id -> string id */
     hd_map tracks;    /* of all processes */
     hd_map processes; /* (pid, known) -> index */
-    hd_map memory;    /* address -> index of sizes: what is allocated */
+    hd_map memory;    /* address -> index of sizes: live allocations */
     int64_t *sizes;
     size_t size_count, size_capacity;
     rocprof_symbol *symbols;
@@ -113,14 +113,15 @@ typedef struct rocprof_run {
     uint64_t bad_times, no_times;
 } rocprof_run;
 
-/* An agent's key is its handle, or its number among all ("Agent 4"); these, for what is counted by kind ("GPU 1"). */
+/* An agent's key is its handle, or its number among all ("Agent 4"); these constants are for numbering by kind ("GPU
+ * 1"). */
 #define ROCPROF_GPU_KEY (INT64_C(1) << 40)
 #define ROCPROF_CPU_KEY (INT64_C(1) << 41)
 #define ROCPROF_CPU_AGENT 0x80000000u
 
 hd_status rocprof_run_init(rocprof_run *run, hd_builder *builder, const hd_read_options *options, hd_error *err);
 void rocprof_run_deinit(rocprof_run *run);
-/* The next process: what was said of the last one no longer counts. */
+/* Begins the next process: data of the last one is dropped. */
 void rocprof_run_begin(rocprof_run *run, uint32_t ordinal, int64_t pid);
 hd_status rocprof_run_finish(rocprof_run *run, hd_error *err);
 

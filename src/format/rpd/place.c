@@ -1,6 +1,6 @@
 /* place.c - track, name and kind of a row
  *
- * A GPU is a process "GPU 2" with a row for each queue. Numbers of GPUs are those of the runtime in rocpd_op, and of
+ * A GPU is a process "GPU 2" with a track for each queue. Numbers of GPUs are those of the runtime in rocpd_op, and of
  * the system's monitor in rocpd_monitor, which need not be the same.
  */
 #include <string.h>
@@ -97,7 +97,7 @@ static void place_on_thread(sq_worker *w)
     w->row.track = track->track;
 }
 
-/* What the tracer itself does stands among the calls. */
+/* The tracer's own work is recorded among the calls. */
 static bool is_overhead(hd_string name)
 {
     return ends(name, "::writeRows") || begins(name, "rpdflush") || hd_string_is(name, "run_to_completion") ||
@@ -140,7 +140,7 @@ const char *rpd_place_any(sq_worker *w)
 
 /* ---- monitors ---- */
 
-/* A value from `start` on; it is written as text. Where one ends, the next begins. */
+/* A value from `start` on; it is stored as text. The next value begins where one ends. */
 const char *rpd_place_monitor(sq_worker *w)
 {
     hd_builder *b = w->reader->builder;

@@ -1,4 +1,4 @@
-/* rpd.c - rocmProfileData: what becomes of which table and column, and what is read before events
+/* rpd.c - rocmProfileData: the mapping of tables and columns, and data that is read before events
  *
  * Format   github.com/ROCm/rocmProfileData, rocpd_python/rocpd/schema_data; schema_version 2 seen
  * Maps     rocpd_op -> slices of queues; rocpd_api -> slices of threads; rocpd_monitor -> counters
@@ -104,7 +104,7 @@ static hd_status see_link(void *user, const sq_value *const *v, hd_error *err)
     return HD_OK;
 }
 
-/* id, apiName_id: launches of modules tell their grid in work-items, all others in workgroups. */
+/* id, apiName_id: launches of modules give their grid in work-items, all others in workgroups. */
 static hd_status see_call(void *user, const sq_value *const *v, hd_error *err)
 {
     sq_reader *reader = user;

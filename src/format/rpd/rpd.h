@@ -1,7 +1,7 @@
-/* rpd.h - rocmProfileData: what the files of the reader share
+/* rpd.h - rocmProfileData: shared by the reader's files
  *
- * In: an SQLite file that runTracer.sh, rpd_tracer or rpd's importers wrote. Out: a trace. Begin with rpd.c, which says
- * what becomes of which table and column.
+ * In: an SQLite file that runTracer.sh, rpd_tracer or rpd's importers wrote. Out: a trace. Begin with rpd.c, which maps
+ * tables and columns.
  */
 #ifndef HD_FORMAT_RPD_RPD_H
 #define HD_FORMAT_RPD_RPD_H
@@ -22,7 +22,7 @@ enum {
     RPD_VALUE,
 };
 
-/* What a track is: the second number it is remembered by. */
+/* The kind of a track: the second number of its key. */
 enum { RPD_THREAD, RPD_STREAM, RPD_MONITOR };
 
 typedef struct rpd_launch {
@@ -36,7 +36,7 @@ typedef struct rpd_state {
     hd_map launches;                /* call -> index in launch_list */
     rpd_launch *launch_list;        /* rocpd_kernelapi */
     sq_side kernels, copies, marks; /* of calls: the rest of rocpd_kernelapi, rocpd_copyapi, ext_autogradapi */
-    sq_strings user_texts;          /* rocpd_ustring: what args_id refers to where the schema says so */
+    sq_strings user_texts;          /* rocpd_ustring: the target of args_id if the schema says so */
     bool has_user_texts;
     size_t call_count, call_capacity, launch_count, launch_capacity;
     uint32_t correlation, device, stream, grid, block, op_type, arguments;

@@ -3,13 +3,15 @@
  * Format   TraceSmith binary trace 0.1, as TraceSmith 0.8 to 0.11 writes it; docs/formats/sbt.md has the mapping
  * Sniffs   the magic, "SBT" and a zero byte
  * Maps     launch and complete of one correlation id -> slice; a record with a duration -> slice; RangeStart, RangeEnd
- * -> begin, end; all else -> instant Units    ns                                       Shapes   n records -> n rows,
- * less one for each pair Limits   those of the trace
- * Damage   an offset or a count of the header that cannot be: the sections are taken one behind the other; a record
- * that cannot be: reading goes on with the next from which several follow one another
+ *          -> begin, end; all others -> instant
+ * Units    ns
+ * Shapes   n records -> n rows, minus one for each pair
+ * Limits   those of the trace
+ * Damage   an impossible offset or count in the header: the sections are assumed to be consecutive; an impossible
+ *          record: reading continues at the next place with several consecutive records
  *
- * The string table stands behind the events, so the file is copied and read from its header. Where the header is not
- * finished (zeros: the writer was killed) the sections are taken one behind the other.
+ * The string table comes after the events, so the file is copied and read from its header. If the header is unfinished
+ * (zeros: the writer was killed) the sections are assumed to be consecutive.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,14 +61,14 @@ typedef struct reader {
     size_t string_count;
     uint32_t unnamed;
     uint64_t records; /* that can be read */
-    size_t first;     /* where the first record stands */
+    size_t first;     /* position of the first record */
     uint64_t base_time;
     size_t end; /* of the records; the file's, if that is not known */
     struct {
         uint64_t device, stream;
     } seen[16]; /* of records that were read, the newest */
     size_t seen_count;
-    uint64_t effort; /* bytes that may be read to find records behind damage */
+    uint64_t effort; /* bytes that may be read to find records after damage */
     hole *holes;     /* by from */
     size_t hole_count, hole_capacity;
     pair *pairs; /* by launch */
@@ -111,7 +113,7 @@ static hd_status read_header(reader *r)
     h->strings = hd_byte_reader_le(b, 8);
     h->devices = hd_byte_reader_le(b, 8);
     h->events = hd_byte_reader_le(b, 8);
-    hd_byte_reader_le(b, 8); /* call stacks: they stand in the events */
+    hd_byte_reader_le(b, 8); /* call stacks: they are in the events */
     h->event_count = hd_byte_reader_le(b, 8);
     h->compression = hd_byte_reader_u8(b);
     if (h->compression)
@@ -343,7 +345,7 @@ static void see(reader *r, const sbt_record *record)
     r->seen[at].stream = record->stream;
 }
 
-/* Whether several records follow one another from here on, or the end; `known`: all on streams that were seen. */
+/* Whether several consecutive records follow here, or the end; `known`: all on known streams. */
 static bool goes_on(reader *r, hd_byte_reader b, bool known)
 {
     enum { AHEAD = 6 };
@@ -359,7 +361,7 @@ static bool goes_on(reader *r, hd_byte_reader b, bool known)
     return r->finished || b.at + 1 < r->end; /* a file that is cut ends anywhere */
 }
 
-/* Whether as many records as the header says end where it says: then none is damaged, whatever its type. */
+/* Whether as many records as in the header end where it says: then none is damaged, whatever its type. */
 static bool all_fit(const reader *r, hd_byte_reader b, uint64_t left)
 {
     sbt_record record;
@@ -369,8 +371,8 @@ static bool all_fit(const reader *r, hd_byte_reader b, uint64_t left)
     return left == 0 && b.at == r->end;
 }
 
-/* The next place behind `from` from which several records follow one another; the end: there is none. Near it they must
- * be on streams that were seen, since small numbers make records at any place. */
+/* The next place after `from` with several consecutive records; the end: none. Close to `from` they must be on known
+ * streams, since small numbers look like records anywhere. */
 static size_t find_record(reader *r, const hd_byte_reader *b, size_t from)
 {
     enum { NEAR = 256 };
@@ -385,7 +387,8 @@ static size_t find_record(reader *r, const hd_byte_reader *b, size_t from)
     return r->end;
 }
 
-/* What stands at `from` is no record, and the next is at `to`. If the time of the bad one can be read, it counts. */
+/* The bytes at `from` are not a record, and the next record is at `to`. If the time of the bad one can be read, it
+ * counts. */
 static hd_status add_hole(reader *r, hd_byte_reader *b, size_t from, size_t to, uint64_t *time)
 {
     b->at = from;
@@ -400,7 +403,7 @@ static hd_status add_hole(reader *r, hd_byte_reader *b, size_t from, size_t to, 
     return note(r, "sbt.record-damaged", HD_LEDGER_LOSS, 1, from);
 }
 
-/* How many records there are, and which belong together. The reader stands at the first. */
+/* Counts the records, and finds which belong together. The reader is at the first. */
 static hd_status scan_records(reader *r, hd_byte_reader *b)
 {
     sbt_record record;
@@ -427,7 +430,7 @@ static hd_status scan_records(reader *r, hd_byte_reader *b)
                 b->at = start;
                 b->failed = true;
                 break;
-            } /* else it is of a later version, which may go on in ways of its own */
+            } /* otherwise of a later version, which may have further data */
         }
         unknown_flags += record.flags > SBT_KNOWN_FLAGS;
         if (plausible(r, &record)) see(r, &record);
@@ -440,7 +443,7 @@ static hd_status scan_records(reader *r, hd_byte_reader *b)
     if (r->finished && r->records > limit) HD_TRY(note(r, "sbt.count-wrong", HD_LEDGER_REPAIR, 1, 56));
     if (!b->failed || r->finished) return HD_OK;
     HD_TRY(note(r, "sbt.cut-off", HD_LEDGER_LOSS, 1, b->at));
-    b->at = b->size; /* nothing behind it can be found */
+    b->at = b->size; /* nothing after it can be found */
     b->failed = false;
     return HD_OK;
 }
@@ -572,7 +575,7 @@ static hd_status read_unfinished(reader *r)
     return read_records(r);
 }
 
-/* A copy of all of it, which no one else can change; from a size on it lies in a temporary file. */
+/* A private copy of the whole input; above a size in a temporary file. */
 static hd_status copy_file(uint8_t **out, uint64_t *out_size, hd_input *input, uint64_t large, hd_error *err)
 {
     hd_pieces pieces;

@@ -30,7 +30,7 @@ static const struct {
 
 const char *const sbt_file_members[6] = {"application", "command_line", "start", "end", "host", "pid"};
 
-/* Names as Kineto has them, where it has any. */
+/* Kineto's names, if it has one. */
 const char *const sbt_device_members[SBT_DEVICE_MEMBERS] = {
     "id",
     "name",

@@ -112,7 +112,7 @@ static void put_unsigned(hd_json_out *out, uint64_t value)
     hd_json_put_text(out, text);
 }
 
-/* What the text buffer holds, as JSON. */
+/* The contents of the text buffer, as JSON. */
 static hd_status add_text(sbt_rows *rows, int key, hd_error *err)
 {
     if (rows->text.failed) return HD_NOMEM(err);
@@ -263,7 +263,7 @@ hd_status sbt_rows_add(sbt_rows *rows, const sbt_record *record, const sbt_recor
     else if (record->flags & SBT_HAS_DURATION)
         row.duration_ns = duration_of(rows, record->duration);
     row.shape = hd_builder_shape(rows->builder, rows->shape, rows->count, true);
-    if (row.shape == HD_NONE) return HD_NOMEM(err); /* there are not that many sets of keys */
+    if (row.shape == HD_NONE) return HD_NOMEM(err); /* the number of such shapes is small */
     return hd_rows_out_add(&rows->out, &row, rows->values, err);
 }
 

@@ -1,4 +1,4 @@
-/* sbt.h - what reading and writing SBT share: the bytes of the file, and how records are named in a trace */
+/* sbt.h - shared by reading and writing SBT: the bytes of the file, and the names of records in a trace */
 #ifndef HD_FORMAT_SBT_SBT_H
 #define HD_FORMAT_SBT_SBT_H
 
@@ -42,11 +42,11 @@ typedef enum sbt_type {
     SBT_NCCL_COMPLETE,
 } sbt_type;
 
-/* The name of a type as TraceSmith has it, "Custom" for 255, NULL for a number without one. */
+/* TraceSmith's name of a type, "Custom" for 255, NULL for an unnamed number. */
 const char *sbt_type_name(unsigned type);
 /* The type of a name, -1: none. */
 int sbt_type_find(const char *name, size_t size);
-/* What a trace calls events of this type: "kernel", "gpu_memcpy" … */
+/* The category of events of this type in a trace: "kernel", "gpu_memcpy" … */
 const char *sbt_type_category(unsigned type);
 
 /* ---- one record ---- */
@@ -60,7 +60,7 @@ typedef struct sbt_record {
     uint64_t kernel[SBT_KERNEL_VALUES]; /* grid x y z, block x y z, shared memory bytes, registers */
     uint64_t memory[SBT_MEMORY_VALUES]; /* source, destination, bytes */
     uint64_t thread, frame_count;
-    size_t frames; /* where the first frame stands */
+    size_t frames; /* position of the first frame */
 } sbt_record;
 
 typedef struct sbt_frame {
@@ -69,7 +69,7 @@ typedef struct sbt_frame {
 
 /* The record at the reader, `time` being that of the record before. false: cut off, or no record. */
 bool sbt_record_read(sbt_record *out, hd_byte_reader *reader, uint64_t time);
-/* The next frame of a record; the reader stands at one. */
+/* The next frame of a record; the reader is at one. */
 void sbt_frame_read(sbt_frame *out, hd_byte_reader *reader);
 /* Everything but the frames, which the caller appends. */
 void sbt_record_write(hd_bytes *out, const sbt_record *record, uint64_t time);
@@ -89,7 +89,7 @@ void sbt_record_write(hd_bytes *out, const sbt_record *record, uint64_t time);
 #define SBT_KEY_BYTES "bytes"
 #define SBT_KEY_THREAD "thread"
 #define SBT_KEY_STACK "stack"                      /* [[address, function, file, line], …] */
-#define SBT_KEY_COMPLETE "complete after"          /* how many records stand between launch and complete */
+#define SBT_KEY_COMPLETE "complete after"          /* number of records between launch and complete */
 #define SBT_KEY_REPEATED "complete has parameters" /* the complete repeats them */
 
 #define SBT_META_FILE "sbt"
@@ -109,13 +109,12 @@ static inline bool sbt_device_member_is_text(size_t member)
 
 typedef struct sbt_rows sbt_rows;
 
-/* Names come from strings[0 … string_count), ids of the builder; beyond it they are `unnamed`. */
+/* Names are from strings[0 … string_count), ids of the builder; other names are `unnamed`. */
 hd_status sbt_rows_new(sbt_rows **out, hd_builder *builder, const uint32_t *strings, size_t string_count,
                        uint32_t unnamed, unsigned threads, hd_error *err);
 void sbt_rows_free(sbt_rows *rows);
-/* Records in the order of the file. `complete` is the one that belongs to a launch (NULL: none), `between` how many
- * records stand between the two; completes that belong to a launch are not given by themselves. `bytes` is what records
- * are read from, for their frames. */
+/* Records in file order. `complete` is that of a launch (NULL: none), `between` the number of records between the two;
+ * completes of a launch are not passed separately. `bytes` is the source of the records, for their frames. */
 hd_status sbt_rows_add(sbt_rows *rows, const sbt_record *record, const sbt_record *complete, uint64_t between,
                        const hd_byte_reader *bytes, hd_error *err);
 /* Hand all over to the builder. */

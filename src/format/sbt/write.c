@@ -1,7 +1,7 @@
 /* write.c - trace -> SBT
  *
- * The header tells where the string table begins and how many events there are, and an output is written once: so the
- * events are gone through twice, first to count.
+ * The header has the offset of the string table and the number of events, and an output is written sequentially: so the
+ * events are walked twice, first to count.
  */
 #include <stdlib.h>
 
@@ -73,7 +73,7 @@ static void put_record(pass *p, const sbt_record *record)
     p->records++;
 }
 
-/* Those completes whose place has come. */
+/* Writes the completes that are due. */
 static void put_waiting(pass *p)
 {
     while (p->heap_count && p->heap[0].number <= p->records) {

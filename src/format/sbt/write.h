@@ -6,7 +6,7 @@
 #include "format/sbt/sbt.h"
 #include "trace/strings.h"
 
-/* What an event of a trace has no place for, counted once. */
+/* Data that an SBT event has no place for, counted once. */
 typedef struct sbt_losses {
     uint64_t kinds[HD_KIND_COUNT];
     uint64_t no_time, picoseconds, args, categories, threads, ends;
@@ -29,7 +29,7 @@ void sbt_writer_deinit(sbt_writer *writer);
 
 /* The records of an event. */
 typedef struct sbt_event {
-    sbt_record record; /* its frames stand in writer->frames */
+    sbt_record record; /* its frames are in writer->frames */
     bool has_complete;
     sbt_record complete;
     uint64_t between; /* records from the launch to its complete */

@@ -1,7 +1,7 @@
 /* write_event.c - an event of a trace as SBT records
  *
- * Events that were read from SBT say what they were in their arguments; what others wrote is recognised by category and
- * name, as Kineto has them, and all else becomes a record of type Custom.
+ * Events read from SBT have their original type in their arguments; others are recognised by Kineto's categories and
+ * names, and the rest becomes records of type Custom.
  */
 #include <stdlib.h>
 
@@ -169,7 +169,7 @@ static const char *frame_at(sbt_frame *out, sbt_writer *w, const char *p)
     return p && *p == ']' ? p + 1 : NULL;
 }
 
-/* The frames of an event into w->frames; false: it has none, or not as SBT has them. */
+/* The frames of an event into w->frames; false: none, or not in SBT's form. */
 static bool stack_arg(uint64_t *out_count, sbt_writer *w, const hd_event *event)
 {
     hd_value value;
@@ -203,7 +203,7 @@ static bool holds(hd_string s, const char *word)
 {
     return memmem(s.data, s.size, word, strlen(word)) != NULL;
 }
-/* What an API call of CUDA or HIP is, by its name. */
+/* The type of a CUDA or HIP API call, by its name. */
 static int type_of_call(hd_string name)
 {
     static const struct {
@@ -288,7 +288,7 @@ static void fill_parameters(sbt_record *record, sbt_writer *w, const hd_event *e
     if (number_arg(&record->memory[2], w, event, ARG_BYTES) || source || destination) record->flags |= SBT_HAS_MEMORY;
 }
 
-/* A stack without frames keeps the thread of what was no SBT. */
+/* A stack without frames keeps the thread of events that were not SBT's. */
 static void fill_stack(sbt_record *record, sbt_writer *w, const hd_event *event, bool foreign)
 {
     const hd_track *track = event->track == HD_NONE ? NULL : hd_trace_track_at(w->trace, event->track);

@@ -3,13 +3,13 @@
  * Format   file-format-schema.json of speedscope.app: frames that all profiles share, and profiles, sampled or evented.
  *          Written by speedscope itself, py-spy, rbspy, pprof-rs, dotnet-trace, xdebug and heddle flame
  * Sniffs   the name of the schema
- * Maps     profile -> thread; sample -> sample; events O and C -> begin and end of a slice, or where values are no
- *          times a sample of what was added since the event before. docs/formats/speedscope.md
- * Units    of times -> ns; bytes and none as they are         Shapes   n samples or events -> n rows
+ * Maps     profile -> thread; sample -> sample; events O and C -> begin and end of a slice, or, if values are not
+ *          times, a sample of the increase since the previous event. docs/formats/speedscope.md
+ * Units    of times -> ns; bytes and none unchanged         Shapes   n samples or events -> n rows
  * Limits   1 GiB         Errors   DAMAGED: no object, nothing can be read, strict
  *
- * The document is walked twice, since frames may stand behind what has them; and within a profile the lists of samples
- * and of weights are walked side by side, once its unit is known.
+ * The document is walked twice, since frames may come after their uses; and within a profile the lists of samples and
+ * of weights are walked together, once its unit is known.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +48,7 @@ static const hd_stack_code codes[] = {
 typedef struct value_unit {
     const char *name;
     int shift;         /* to ns: a power of ten; below 0: no time */
-    const char *event; /* what samples are called */
+    const char *event; /* the name of samples */
 } value_unit;
 
 static const value_unit units[] = {{"none", -1, "samples"},     {"bytes", -1, "bytes"},      {"nanoseconds", 0, "time"},
@@ -63,7 +63,7 @@ typedef struct profile {
     const value_unit *unit;
     uint32_t name; /* string id */
     bool is_evented;
-    const char *samples, *weights, *events; /* where their lists stand; NULL: nowhere */
+    const char *samples, *weights, *events; /* positions of their lists; NULL: absent */
     hd_fixed start;
     uint64_t number;
     uint32_t track, event, category;
@@ -154,7 +154,7 @@ static hd_status read_frames(reader *r, const char **at)
     return status == HD_END ? HD_OK : status;
 }
 
-/* The frames of `shared`, or all else of it. */
+/* Reads the frames of `shared`, or everything else in it. */
 static hd_status read_shared(reader *r, const char **at, bool frames)
 {
     bool is_null, first = true;
@@ -200,7 +200,7 @@ static bool add_fixed(hd_fixed *sum, const hd_fixed *more, bool minus)
            !__builtin_add_overflow(sum->whole, (int64_t)carry, &sum->whole) && sum->whole != HD_NO_TIME;
 }
 
-/* An integer, or as many digits as a decimal holds. */
+/* An integer, or as many digits as a decimal can store. */
 static hd_status put_weight(reader *r, hd_stack_sample *out, const hd_fixed *value, const char *place)
 {
     static const int64_t limit = (int64_t)1 << 58;
@@ -286,7 +286,7 @@ static hd_status next_value(reader *r, hd_fixed *out, bool *out_is, const profil
     return take_value(r, out, out_is, p->unit, at);
 }
 
-/* A sample, at the time that all before it took. */
+/* A sample, at the sum of all previous durations. */
 static hd_status add_sample(reader *r, profile *p, uint32_t node, const hd_fixed *weight, bool has_weight, bool *timed,
                             const char *place)
 {
@@ -319,7 +319,7 @@ static hd_status read_samples(reader *r, profile *p)
         const char *place = at;
         HD_TRY(hd_walk_skip(&span, &r->walk, &at));
         HD_TRY(next_value(r, &weight, &has_weight, p, &weights, &first_weight, &no_weights));
-        if (*span.data == 'n') { /* which is told; its weight goes with it */
+        if (*span.data == 'n') { /* which is reported; its weight is dropped with it */
             timed = timed && has_weight && add_fixed(&p->start, &weight, false);
             continue;
         }
@@ -363,7 +363,7 @@ static hd_status read_event(reader *r, event *out, const profile *p, const char 
     return status == HD_END ? HD_OK : status;
 }
 
-/* Push or pop what is open. */
+/* Pushes or pops an open frame. */
 static hd_status step(reader *r, const event *e, const frame *f, const char *place)
 {
     uint32_t caller = r->open_count ? r->open[r->open_count - 1] : HD_STACK_NONE;
@@ -379,7 +379,7 @@ static hd_status step(reader *r, const event *e, const frame *f, const char *pla
     return HD_OK;
 }
 
-/* Where values are no times: what was added since the event before belongs to what was open. */
+/* If values are not times: the increase since the previous event belongs to the open frames. */
 static hd_status add_growth(reader *r, profile *p, const event *e, const char *place)
 {
     hd_fixed weight = e->at;

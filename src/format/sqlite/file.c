@@ -1,8 +1,8 @@
 /* file.c - pages, b-trees of tables, and records
  *
  * Format   header of 100 bytes, then pages; page 1 is the root of the schema. A table is a b-tree: interior pages (5)
- *          have children, leaves (13) have cells: size and rowid as varints, then the record. What does not fit into a
- *          page goes on in a chain of overflow pages.
+ *          have children, leaves (13) have cells: size and rowid as varints, then the record. Bytes that do not fit
+ *          into a page are in a chain of overflow pages.
  * Limits   records of 64 MiB, trees 24 pages deep, 256 columns
  */
 #include "base/error.h"
@@ -30,7 +30,7 @@ static int64_t be_signed(const uint8_t *p, unsigned width)
     return (int64_t)value;
 }
 
-/* A varint of SQLite: seven bits a byte, high ones first; the ninth byte has eight. NULL: it runs over the end. */
+/* A varint of SQLite: seven bits per byte, high ones first; the ninth byte has eight. NULL: it runs over the end. */
 static const uint8_t *varint(uint64_t *out, const uint8_t *p, const uint8_t *end)
 {
     uint64_t value = 0;
@@ -70,14 +70,14 @@ static uint64_t offset_of(const sq_file *file, uint32_t page)
     return (uint64_t)(page - 1) * file->page_size;
 }
 
-/* Is it a page of the file that nobody has read yet? Marks it. */
+/* Whether it is a page of the file that was not read yet. Marks it as read. */
 static bool take_page(sq_file *file, uint32_t page)
 {
     if (page == 0 || page > file->page_count) return false;
     return atomic_exchange_explicit(&file->seen[page - 1], 1, memory_order_relaxed) == 0;
 }
 
-/* What begins the page, or stands behind the file's header. */
+/* The start of the page header, which on page 1 is after the file's header. */
 static uint32_t header_of(uint32_t page)
 {
     return page == 1 ? HEADER : 0;
@@ -157,7 +157,7 @@ static hd_status walk_children(sq_leaves *out, sq_file *file, const sq_page *pag
     return walk_child(out, file, &last, depth, buffers, err);
 }
 
-/* A page that was taken: a leaf, or one with children. `buffers` has room for two pages at each depth. */
+/* A page taken by take_page: a leaf, or one with children. `buffers` has room for two pages at each depth. */
 static hd_status walk(sq_leaves *out, sq_file *file, const sq_page *page, unsigned depth, uint8_t *buffers,
                       hd_error *err)
 {
@@ -195,7 +195,7 @@ hd_status sq_file_leaves(sq_leaves *out, sq_file *file, const sq_table *table, h
 
 /* ---- records ---- */
 
-/* How much of a record of that size lies in its page. */
+/* How much of a record of that size is in its page. */
 static uint64_t local_size(const sq_file *file, uint64_t size)
 {
     uint64_t usable = file->usable, least = (usable - 12) * 32 / 255 - 23, kept;
@@ -204,7 +204,7 @@ static uint64_t local_size(const sq_file *file, uint64_t size)
     return kept <= usable - 35 ? kept : least;
 }
 
-/* The whole record of a cell whose first bytes are given; NULL: it is damaged, or *out_status says why not. */
+/* The whole record of a cell whose first bytes are given; NULL: damaged, or another error in *out_status. */
 static const uint8_t *join_overflow(hd_status *out_status, sq_cursor *c, const uint8_t *local, uint64_t kept,
                                     uint64_t size, hd_error *err)
 {
@@ -333,7 +333,7 @@ static void account_page(sq_cursor *c)
     if (c->page && !c->is_counted && (c->is_odd || c->left)) note_damage(&c->damage, &c->damage.pages, c->page_offset);
 }
 
-/* false: it makes no sense, or *out_status says why not. */
+/* false: invalid, or another error in *out_status. */
 static bool parse_cell(hd_status *out_status, sq_cursor *c, hd_error *err)
 {
     const sq_file *file = c->file;
@@ -385,8 +385,8 @@ static void free_table(sq_table *table)
     free(table->name);
 }
 
-/* What a row of the schema describes. Its type and its SQL say the same unless it is damaged; SQL alone is enough for a
- * table, since SQLite stores it as "CREATE TABLE NAME(…)" whatever the program wrote. */
+/* The kind of a schema row. Its type and its SQL agree unless it is damaged; SQL alone suffices for a table, since
+ * SQLite stores it as "CREATE TABLE NAME(…)" whatever the program wrote. */
 typedef enum schema_row { ROW_UNKNOWN, ROW_TABLE, ROW_TABLE_OF_OTHER_TYPE, ROW_WITHOUT_DATA } schema_row;
 
 static bool begins(const sq_value *sql, const char *words)
@@ -485,8 +485,8 @@ static hd_status read_header(sq_file *file, hd_error *err)
     return file->seen ? HD_OK : HD_NOMEM(err);
 }
 
-/* Does a file of that suffix lie beside the database, in which SQLite would find pages that count more than those of
- * the database itself? One that was emptied, or whose header was erased, has none. */
+/* Whether a file of that suffix next to the database has pages that SQLite would prefer to those of the database. An
+ * emptied file, or one with an erased header, has none. */
 static bool has_pages_beside(const char *path, const char *suffix, const void *magic, size_t magic_size, size_t least)
 {
     uint8_t head[8] = {0};

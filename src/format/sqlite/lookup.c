@@ -14,7 +14,7 @@
 
 /* ---- tables ---- */
 
-/* Nothing, or _ and a GUID whose parts _ joins; another word there is the name of another table. */
+/* Nothing, or _ and a GUID with parts joined by _; another word is the name of another table. */
 static bool is_guid_or_none(const char *rest)
 {
     return !*rest || (*rest == '_' && rest[strspn(rest, "_-0123456789abcdefABCDEF")] == '\0');
@@ -48,7 +48,7 @@ static hd_status for_tables(sq_reader *reader, const char *pattern, bool again, 
 
 /* ---- all rows, one after the other ---- */
 
-/* By worker 0, which has nothing else to do. Pages that are `again` to be read, or were, are given back first. */
+/* By worker 0, which is idle. Pages read `again` are released first. */
 static hd_status walk(sq_reader *reader, const sq_table *table, bool again, hd_status (*see)(void *user, hd_error *err),
                       void *user, hd_error *err)
 {
@@ -160,7 +160,7 @@ typedef struct side_reader {
     size_t sum_capacity;
 } side_reader;
 
-/* The row that the next items belong to: of pairs the last one, if the number is still the same. */
+/* The row of the next items: of pairs the last one, if the number is the same. */
 static struct sq_side_row *side_row(side_reader *r, int64_t number)
 {
     sq_side *out = r->out;

@@ -1,11 +1,11 @@
-/* map.h - rows of an SQLite file's tables as events of a trace: tables of tables and columns
+/* map.h - maps rows of an SQLite file's tables to events of a trace, by tables of tables and columns
  *
- * A format that is a mapping lists the tables that hold events, and for each what its columns are; it says by functions
- * what a list cannot: which track a row stands on, what it is called. All tables are accounted for: those of events row
- * by row (a row is an event, or is counted as lost by reason), those that are looked up, those that are kept as
- * metadata, and those that nobody knows, which become events by their columns' names if they have times.
+ * A mapping lists the tables with events, and the roles of their columns; functions compute the rest: the track of a
+ * row, its name. All tables are accounted for: those of events row by row (a row is an event, or is counted as lost by
+ * reason), lookup tables, tables kept as metadata, and unknown tables, which become events by their columns' names if
+ * they have times.
  *
- * Several threads take the leaves of a table's b-tree, each with a cursor and a batch of its own; what they make is
+ * Several threads read the leaves of a table's b-tree, each with a cursor and a batch of its own; the results are
  * appended in order. Read read.c first, then row.c.
  */
 #ifndef HD_FORMAT_SQLITE_MAP_H
@@ -19,7 +19,7 @@
 
 /* ---- mappings ---- */
 
-/* What a column is. From SQ_FIELD on: a field of the format's own, whose value sq_field has; it is no argument. */
+/* The role of a column. From SQ_FIELD on: a field of the format's own, available by sq_field; it is not an argument. */
 typedef enum sq_role {
     SQ_ARG,    /* an argument as it is */
     SQ_STRING, /* an argument: the text with that id among the strings */
@@ -44,8 +44,8 @@ typedef struct sq_map_column {
 typedef struct sq_worker sq_worker;
 typedef struct sq_reader sq_reader;
 
-/* Completes a row: track, name, arguments that the list does not give. NULL: fine, else a code of the ledger by which
- * the row is lost; SQ_PLACED: the row was added as other events, or none is meant to be. */
+/* Completes a row: track, name, further arguments. NULL: fine, else the ledger code with which the row is lost;
+ * SQ_PLACED: the row was added as other events, or is to be dropped. */
 typedef const char *sq_place(sq_worker *worker);
 extern const char SQ_PLACED[];
 
@@ -59,17 +59,17 @@ typedef struct sq_map_table {
 } sq_map_table;
 
 typedef struct hd_sql_mapping {
-    const char *const *tells;   /* a table of one of these names is in the files of this format alone; ends with NULL */
-    const sq_map_table *tables; /* in the order in which they are read; ends with a NULL name */
+    const char *const *tells;     /* tables that only files of this format have; ends with NULL */
+    const sq_map_table *tables;   /* in the order in which they are read; ends with a NULL name */
     const sq_map_column *columns; /* of all tables */
-    const char *const *looked_up; /* tables whose rows stand for themselves nowhere; "X*": whose names begin so; NULL */
-    const sq_map_table *others;   /* what an unknown table with times becomes; name NULL */
-    /* Of tables whose ids mean others than those of tables of the same sort: which; NULL: 0 of all. Ids of strings, of
-     * what is looked up, and those by which it is are of the row's scope. */
+    const char *const *looked_up; /* lookup tables, whose rows are not events; "X*": prefix; NULL */
+    const sq_map_table *others;   /* how unknown tables with times are mapped; name NULL */
+    /* The scope of a table whose ids differ from those of similar tables; NULL: 0 for all. Ids of strings, of lookups
+     * and their keys are of the row's scope. */
     uint64_t (*scope)(const sq_reader *reader, const sq_table *table);
-    void (*take_times)(sq_worker *worker); /* of a row whose times are none of its columns; may be NULL */
-    size_t state_size, worker_size;        /* zeroed memory for `state` and `own` */
-    hd_status (*begin)(sq_reader *reader, hd_error *err);  /* before events: strings, and what is looked up */
+    void (*take_times)(sq_worker *worker);                 /* for rows whose times are not columns; may be NULL */
+    size_t state_size, worker_size;                        /* zeroed memory for `state` and `own` */
+    hd_status (*begin)(sq_reader *reader, hd_error *err);  /* before events: reads strings, and lookup tables */
     hd_status (*finish)(sq_reader *reader, hd_error *err); /* after them: names of tracks, facts */
     void (*deinit)(sq_reader *reader);
 } hd_sql_mapping;
@@ -97,11 +97,12 @@ static inline uint32_t sq_strings_at(const sq_strings *strings, int64_t id)
 {
     return sq_strings_in(strings, id, 0);
 }
-/* Names of tables: "X*" is all whose names begin so, "X#" is X and X_GUID. All functions below take such. */
+/* Patterns of table names: "X*" is every name with that prefix, "X#" is X and X_GUID. All functions below accept
+ * them. */
 bool sq_name_is(const char *pattern, const char *name);
 
-/* Rows of frames of call chains: columns. `depth` 0 is the innermost; rows of one id stand together. kernel_mode is 1
- * for frames of the operating system; "": none is. */
+/* Columns of a table of call-chain frames. `depth` 0 is the innermost; rows of one id are adjacent. kernel_mode is 1
+ * for frames of the operating system; "": no such column. */
 typedef struct sq_chain_table {
     const char *table, *id, *depth, *frame, *kernel_mode;
     hd_frame_kind kind;
@@ -110,8 +111,8 @@ typedef struct sq_chain_table {
 hd_status sq_chains_read(hd_map *out, sq_reader *reader, const sq_chain_table *chains, const sq_strings *names,
                          hd_error *err);
 
-/* The metadata `deviceProperties`, as Kineto writes it: of each row id, name, totalGlobalMem, computeMajor,
- * computeMinor, numSms by the columns of these names, and the last is what it is, if that may be "CPU"; "": none. */
+/* The metadata `deviceProperties` in Kineto's form: of each row id, name, totalGlobalMem, computeMajor, computeMinor,
+ * numSms by the columns of these names, and the last is the kind, if it may be "CPU"; "": no such column. */
 enum { SQ_DEVICE_COLUMNS = 7 };
 hd_status sq_devices_to_metadata(sq_reader *reader, const char *table, const char *const columns[SQ_DEVICE_COLUMNS + 1],
                                  hd_error *err);
@@ -122,8 +123,8 @@ typedef struct sq_item {
     uint8_t type;
     int64_t bits;
 } sq_item;
-/* Names and arguments that stand in other tables, by a number that rows refer to. A number may have several rows, and
- * means another one in another scope. Zero-initialised is empty. */
+/* Names and arguments in other tables, by a number that rows refer to. A number may have several rows, and differs
+ * between scopes. Zero-initialised is empty. */
 typedef struct sq_side {
     hd_map map; /* number, scope -> its first row + 1 */
     struct sq_side_row {
@@ -135,27 +136,27 @@ typedef struct sq_side {
     sq_item *items;
     size_t row_count, row_capacity, item_count, item_capacity;
 } sq_side;
-/* Nothing if there is no such table. columns: as of a map table, SQ_START … are not meant. */
+/* No effect if there is no such table. columns: as of a map table, except SQ_START …. */
 hd_status sq_side_read(sq_side *out, sq_reader *reader, const char *table, const char *number,
                        const sq_map_column *columns, hd_error *err);
-/* The same of a table whose rows have the key of an argument (a text, or its id among `keys`) and its value. */
+/* The same for a table whose rows have the key of an argument (a text, or its id among `keys`) and its value. */
 hd_status sq_side_read_pairs(sq_side *out, sq_reader *reader, const char *table, const char *number,
                              const sq_strings *keys, const char *key, const char *value, hd_error *err);
-/* The same, but numbers of one number and key are parts of one value: their sum. */
+/* The same, but values of one number and key are summed. */
 hd_status sq_side_read_sums(sq_side *out, sq_reader *reader, const char *table, const char *number,
                             const sq_strings *keys, const char *key, const char *value, hd_error *err);
 void sq_side_deinit(sq_side *side);
-/* A number's rows in order: the first, the one behind; NULL: none. */
+/* A number's rows in order: the first, and the end; NULL: none. */
 const struct sq_side_row *sq_side_first(const sq_side *side, int64_t number, uint64_t scope);
 static inline const struct sq_side_row *sq_side_next(const sq_side *side, const struct sq_side_row *row)
 {
     return row->next ? &side->rows[row->next - 1] : NULL;
 }
-/* Name and items of all rows of a number to the row of the worker; false: there is none. */
+/* Adds name and items of all rows of a number to the worker's row; false: none. */
 bool sq_side_add(sq_worker *worker, const sq_side *side, int64_t number);
 
-/* Calls `see` for each row of a table with a cursor; `columns` are its indices, -1: there is none. Nothing if there is
- * no such table. Ends with NULL: names. */
+/* Calls `see` for each row of a table with a cursor; `columns` are its indices, -1: none. No effect if there is no such
+ * table. Ends with NULL: names. */
 typedef hd_status sq_see(void *user, const sq_value *const *values, hd_error *err);
 hd_status sq_each(sq_reader *reader, const char *table, const char *const *columns, sq_see *see, void *user,
                   hd_error *err);
@@ -194,7 +195,7 @@ struct sq_reader {
     unsigned worker_count;
     sq_damage damage;
     uint64_t text_repairs, arguments_lost, texts_missing;
-    const char *refused; /* what --strict refuses: the first loss or repair, of those with a place if there is one */
+    const char *refused; /* the fault that --strict reports: the first loss or repair, preferably one with a place */
     uint64_t refused_offset;
     uint64_t rows, events, lost, placed; /* of tables of events: rows = events + lost + placed */
     uint64_t done, total;                /* leaves, for the progress */
@@ -254,7 +255,7 @@ struct sq_worker {
 /* A field as a number, also out of text ("1736410576395167660"); HD_NO_NUMBER: there is none. */
 int64_t sq_field(const sq_worker *worker, int field);
 int64_t sq_value_number(const sq_value *value);
-/* The string id of a text, mended if it is no UTF-8; HD_STRING_NONE: it is none. */
+/* The string id of a text, repaired if it is invalid UTF-8; HD_STRING_NONE: not a text. */
 uint32_t sq_value_text(sq_worker *worker, const sq_value *value);
 uint32_t sq_field_text(sq_worker *worker, int field);
 /* The text of a field that is an id among the strings; HD_STRING_NONE: it is none, or, which is counted as a loss, the
@@ -272,15 +273,15 @@ void sq_add_number(sq_worker *worker, uint32_t key, int field);
 /* "[x,y,z]" under the key, if all three are there. */
 void sq_add_three(sq_worker *worker, uint32_t key, const int64_t numbers[3]);
 void sq_add_triple(sq_worker *worker, uint32_t key, int x, int y, int z);
-/* What was remembered under two numbers, or a new one with track HD_NONE, which the caller makes; never NULL.
+/* The track with these two numbers as key, or a new entry with track HD_NONE, which the caller completes; never NULL.
  * The builder remembers when memory ran out. */
 sq_track *sq_track_at(sq_worker *worker, uint64_t a, uint64_t b);
 hd_ident sq_number_ident(hd_builder *builder, int64_t value);
 hd_ident sq_text_ident(hd_builder *builder, const char *format, ...) __attribute__((format(printf, 2, 3)));
 uint32_t sq_intern(hd_builder *builder, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Adds the row in hand as it stands; for one more event of a row. The builder remembers when memory ran out. */
+/* Adds the current row unchanged; for one more event of a row. The builder remembers when memory ran out. */
 void sq_emit(sq_worker *worker);
-/* A point of a flow where the row in hand begins, bound to the slice around it. category: also its name. */
+/* A point of a flow at the start of the current row, bound to the enclosing slice. category: also its name. */
 void sq_emit_flow(sq_worker *worker, char phase, uint32_t category, int64_t id);
 
 /* row.c, for read.c and lookup.c */

@@ -1,10 +1,10 @@
 /* read.c - an SQLite file of a profiler -> trace
  *
  * Sniffs   "SQLite format 3"; then the first format that has a table of this file
- * Maps     as the mapping of that format says; a table nobody knows by its columns: with times it is events, without
- *          it is metadata, if it is small
+ * Maps     by the mapping of that format; an unknown table by its columns: with times it is events, without it is
+ *          metadata, if it is small
  * Shapes   n rows of tables of events -> n events, or counted as lost by reason
- * Errors   FORMAT: an SQLite file of no profiler that we know; those of sq_file_open
+ * Errors   FORMAT: an SQLite file of an unknown program; those of sq_file_open
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 
 enum { PIECE_BYTES = 1 << 20 };
 
-/* Some leaves of a table on their way, and what they gave. */
+/* Some leaves of a table in progress, and their results. */
 typedef struct piece {
     const sq_plan *plan;
     const sq_page *pages;

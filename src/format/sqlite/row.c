@@ -26,7 +26,7 @@ static const sq_map_column *find_column(const sq_map_column *columns, const char
     return NULL;
 }
 
-/* The names of an enumeration, read when a column first asks for them. *out NULL: there is no such table. */
+/* The names of an enumeration, read when a column first needs them. *out NULL: no such table. */
 static hd_status find_labels(const sq_strings **out, sq_reader *reader, const char *table, hd_error *err)
 {
     struct sq_labels *l = reader->labels;
@@ -215,7 +215,7 @@ void sq_add_value(sq_worker *w, uint32_t key, const sq_strings *labels, const sq
     }
 }
 
-/* The number that a text is; false: it is none that a double can be. */
+/* The number in a text; false: not a number in the range of a double. */
 static bool real_of(double *out, const sq_value *value)
 {
     char text[40], *end;
@@ -258,7 +258,7 @@ void sq_add_pair(sq_worker *w, const sq_strings *keys, const sq_value *key, cons
 
 /* ---- rows ---- */
 
-/* What the cursor stands at, by the roles of its columns. */
+/* Reads the cursor's row, by the roles of its columns. */
 void sq_worker_take_row(sq_worker *w, const sq_plan *plan)
 {
     w->plan = plan;

@@ -1,10 +1,9 @@
 /* schema.c - names and defaults of columns out of CREATE TABLE
  *
- * A column begins behind the first parenthesis or a comma that stands at its level, unless that begins a constraint
- * of the table; its name is its first token. INTEGER PRIMARY KEY is the rowid itself. Columns GENERATED and not
- * STORED stand in no record. A DEFAULT that is a constant is kept, as ALTER TABLE … ADD COLUMN leaves it to the
- * records before; no expression is evaluated. Tables WITHOUT ROWID are b-trees of another kind, which no profiler is
- * known to write.
+ * A column begins after the first parenthesis or a comma at its level, unless that begins a constraint of the table;
+ * its name is its first token. INTEGER PRIMARY KEY is the rowid itself. Columns GENERATED and not STORED are in no
+ * record. A constant DEFAULT is kept, since records from before an ALTER TABLE … ADD COLUMN have that value; no
+ * expression is evaluated. Tables WITHOUT ROWID are b-trees of another kind, which no profiler is known to write.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -69,7 +68,7 @@ static void take_token(lexer *l)
     l->size = (size_t)(l->at - l->token);
 }
 
-/* A word, or what stands between quotes, of which a doubled one counts once; returns how many bytes. */
+/* Writes a word, or the text between quotes, with doubled quotes reduced to one; returns its size. */
 static size_t put_unquoted(char *out, const char *text, size_t size, char quote)
 {
     size_t count = 0;
@@ -86,7 +85,7 @@ static bool is(const lexer *l, const char *word)
     return l->kind == 'w' && l->size == strlen(word) && strncasecmp(l->token, word, l->size) == 0;
 }
 
-/* The same, or it stands between quotes, of which a doubled one counts once. */
+/* The same, or the name is quoted; a doubled quote counts once. */
 static bool is_named(const lexer *l, const char *name)
 {
     size_t i = 0;
@@ -130,7 +129,7 @@ static literal take_constant(lexer *l, bool is_bare)
 {
     literal out = {.kind = '?'};
     if (l->kind == '"') {
-        if (is_bare || l->token[-1] == '\'') out.kind = l->token[-1]; /* else it could be a column's name */
+        if (is_bare || l->token[-1] == '\'') out.kind = l->token[-1]; /* otherwise it could be a column's name */
     } else if ((l->kind == 'w' && isdigit((unsigned char)*l->token)) || l->kind == '.') {
         take_number(l);
         out.kind = 'n';
@@ -151,7 +150,7 @@ static literal take_constant(lexer *l, bool is_bare)
     return out;
 }
 
-/* Behind DEFAULT; *l goes to the last token of a constant and stays where there is none. */
+/* After DEFAULT; moves *l to the last token of a constant, or leaves it if there is none. */
 static literal take_default(lexer *start)
 {
     lexer l = *start;
@@ -245,7 +244,7 @@ static bool is_digits(const literal *from)
 
 enum { NUMBER_ROOM = 24 };
 
-/* A number, which a column of texts has as it is written, but for the base and leading zeros of integers. */
+/* A number, which a text column stores as written, except base and leading zeros of integers. */
 static bool make_number(sq_value *out, char *room, const literal *from, bool as_text)
 {
     bool is_hex = parse_hex(out, from);
@@ -270,7 +269,7 @@ static bool make_blob(sq_value *out, char *room, const literal *from)
     return from->size % 2 == 0;
 }
 
-/* A text, which a column of numbers has as a number if it is one. */
+/* A text, which a numeric column stores as a number if it is one. */
 static void make_text(sq_value *out, char *room, const literal *from, bool as_number)
 {
     size_t size = put_unquoted(room, from->text, from->size, from->kind), at = 0, end = size;
@@ -301,7 +300,7 @@ static sq_default make_default(char *room, const literal *from, const type_words
 
 /* ---- columns ---- */
 
-/* What the words behind a column's name say, up to the comma or the end of the list. */
+/* The meaning of the words after a column's name, or of a table constraint; up to the comma or the end of the list. */
 typedef struct said {
     bool is_integer, is_primary, is_generated, is_stored, is_descending;
     const char *references; /* a table; NULL: none */
@@ -359,7 +358,7 @@ static void take_key(sq_table *table, lexer l)
     }
 }
 
-/* What stands behind the columns, up to the next comma: constraints need none between them. */
+/* The constraints after the columns, up to the next comma: constraints need none between them. */
 static void take_constraints(sq_table *table, lexer *l)
 {
     for (int level = 0; l->kind; take_token(l)) {
@@ -383,7 +382,7 @@ static bool add_default(sq_table *table, char *room, const said *about)
     return true;
 }
 
-/* The name, behind its NUL whether it is of type INTEGER, the name of the table that it refers to, and the bytes of its
+/* The name, after its NUL whether it is of type INTEGER, the name of the table that it refers to, and the bytes of its
  * default. */
 static bool add_column(sq_table *table, const lexer *name, const said *about)
 {

@@ -1,12 +1,11 @@
 /* sqlite.h - the rows of the tables of an SQLite file, without SQLite
  *
- * In: an input that holds an SQLite 3 database. Out: its tables with the names of their columns, and for each table its
- * rows, in the order of their rowids. sqlite.org/fileformat.html specifies them. Only b-trees of tables
- * are walked: no statement, view, trigger or index is ever looked at, so a hostile schema is a list of names and no
- * more. A page belongs to one tree and is read once, however the pages refer to each other; one that makes no sense
- * costs its own rows. Where the bytes of a page do not add up, or rowids do not ascend, it is damaged: cells may be
- * missing in it, or others' stand there, and it is read all the same. Begin with file.c; map.h says how rows become
- * events.
+ * In: an input with an SQLite 3 database. Out: its tables with the names of their columns, and for each table its rows,
+ * in the order of their rowids. sqlite.org/fileformat.html specifies them. Only b-trees of tables are walked:
+ * statements, views, triggers and indexes are never used, so a hostile schema is only a list of names. A page belongs
+ * to one tree and is read once, however the pages refer to each other; an invalid page costs only its own rows. Where
+ * the bytes of a page do not add up, or rowids do not ascend, the page is damaged: cells may be missing in it, or
+ * cells of others may be there; it is read all the same. Begin with file.c; map.h maps rows to events.
  */
 #ifndef HD_FORMAT_SQLITE_SQLITE_H
 #define HD_FORMAT_SQLITE_SQLITE_H
@@ -33,7 +32,7 @@ typedef struct sq_value {
 
 enum { SQ_COLUMN_LIMIT = 256 };
 
-/* What a column has in a record from before it was added. */
+/* The value of a column in records from before it was added. */
 typedef struct sq_default {
     sq_value value;
     bool is_unread; /* an expression, or too long */
@@ -49,7 +48,7 @@ typedef struct sq_table {
     uint32_t root;    /* page */
 } sq_table;
 
-/* What was found damaged. */
+/* Damage found. */
 typedef struct sq_damage {
     uint64_t pages, rows; /* how many make no sense */
     uint64_t offset;      /* of the first, HD_OFFSET_NONE: none */
@@ -64,13 +63,13 @@ typedef struct sq_file {
     atomic_uchar *seen;        /* by page */
     sq_damage damage;          /* of the schema */
     uint64_t unreadable;       /* tables of other kinds: virtual ones, those without rowids */
-    bool has_wal, has_journal; /* lie beside it with pages that are not read */
-    uint64_t schema_repaired;  /* tables whose row of the schema has a damaged type, but whose SQL says what they are */
+    bool has_wal, has_journal; /* files next to it with pages that are not read */
+    uint64_t schema_repaired;  /* tables whose row of the schema has a damaged type, but intact SQL */
 } sq_file;
 
 bool sq_is_file(const unsigned char *head, size_t size);
-/* The input stands at its first byte. Close it either way. Errors: IO; FORMAT: it is no database; UNSUPPORTED: its text
- * is UTF-16; DAMAGED: not one table can be read; MEMORY. */
+/* The input must be at its first byte. Close *out in any case. Errors: IO; FORMAT: not a database; UNSUPPORTED: its
+ * text is UTF-16; DAMAGED: no table can be read; MEMORY. */
 hd_status sq_file_open(sq_file *out, hd_input *input, hd_error *err);
 void sq_file_close(sq_file *file);
 const sq_table *sq_file_table(const sq_file *file, const char *name); /* NULL: none */
@@ -86,7 +85,7 @@ typedef struct sq_page {
     int64_t least, most;
 } sq_page;
 
-/* The pages that hold the rows of a table, in order. Each table may be asked for once. Free `pages`. */
+/* The pages with the rows of a table, in order. Call it once per table. Free `pages`. */
 typedef struct sq_leaves {
     sq_page *pages;
     size_t count, capacity;
@@ -94,7 +93,7 @@ typedef struct sq_leaves {
 } sq_leaves;
 hd_status sq_file_leaves(sq_leaves *out, sq_file *file, const sq_table *table, hd_error *err);
 
-/* Rows of some of these pages. Zero-initialise; may be begun again; deinit. Each thread has its own. */
+/* Rows of some of these pages. Zero-initialise; may be restarted; deinit. Each thread has its own. */
 typedef struct sq_cursor {
     sq_file *file;
     uint32_t columns;
@@ -111,7 +110,7 @@ typedef struct sq_cursor {
     int64_t least;        /* rowid */
     bool is_odd;          /* the page does not add up */
     bool is_counted;      /* the page, or a row of it, is counted as damaged */
-    hd_bytes payload;     /* of a row that does not lie in its page */
+    hd_bytes payload;     /* of a row with overflow pages */
     int64_t rowid;
     sq_value values[SQ_COLUMN_LIMIT]; /* `columns` of them */
     sq_damage damage;

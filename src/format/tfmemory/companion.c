@@ -1,6 +1,6 @@
-/* companion.c - which memory profile of TensorFlow belongs to a trace
+/* companion.c - finds the memory profile of TensorFlow that belongs to a trace
  *
- * TensorFlow writes plugins/profile/TIME/HOST.trace.json.gz and, beside it, HOST.memory_profile.json.gz.
+ * TensorFlow writes plugins/profile/TIME/HOST.trace.json.gz and, next to it, HOST.memory_profile.json.gz.
  */
 #include "format/tfmemory/tfmemory.h"
 
@@ -15,7 +15,7 @@
 
 static const char trace_end[] = ".trace.json", profile_end[] = ".memory_profile.json";
 
-/* The size of a name without `end` and what a compression puts behind it; 0: it ends otherwise. */
+/* The size of a name without `end` and a compression suffix; 0: it has another ending. */
 static size_t stem_of(const char *name, const char *end)
 {
     size_t size = strlen(name), n = strlen(end);
@@ -46,7 +46,7 @@ static bool keep_first(char **out, const char *path, size_t path_size, const cha
     return *out != NULL;
 }
 
-/* One that cannot be opened is as an empty one: whoever reads it will say why. */
+/* A folder that cannot be opened is treated as empty: its reader will report the reason. */
 static hd_status look_into(folder *out, const char *path, hd_error *err)
 {
     DIR *entries = opendir(path);
@@ -106,7 +106,7 @@ static hd_status find_twin(char **out, const char *trace, size_t stem, hd_error 
     return HD_OK;
 }
 
-/* NAME.memory_profile.json next to NAME.trace.json, or the only one where the trace is the only one too; each of them
+/* NAME.memory_profile.json next to NAME.trace.json, or the only one if the trace is the only one too; each of them
  * plain, .gz or .zst. */
 static hd_status find_profile(char **out, const char *trace, hd_error *err)
 {

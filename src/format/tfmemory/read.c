@@ -1,8 +1,8 @@
 /* read.c - a memory profile as a trace
  *
  *     allocator                 a track of the process "TensorFlow memory"
- *     its snapshots             slices without length (what was done) and samples of the counters (what it led to)
- *     all else, as it stands    the metadata "memoryProfile"
+ *     its snapshots             slices of length 0 (the action) and samples of the counters (the result)
+ *     all other members         the metadata "memoryProfile", unchanged
  */
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@
 static const uint64_t SIZE_LIMIT = (uint64_t)1 << 30;
 static const char process_name[] = "TensorFlow memory";
 
-/* Which of two keys stands first at the top level; a Chrome trace may have our metadata. */
+/* Which of two keys comes first at the top level; a Chrome trace may have our metadata. */
 int tfmemory_sniff(const unsigned char *head, size_t size)
 {
     static const char *const keys[] = {"memoryProfilePerAllocator", "traceEvents"};
@@ -124,7 +124,7 @@ static hd_status read_document(tfmemory_reader *r)
 static hd_status finish(tfmemory_reader *r)
 {
     HD_TRY(hd_args_finish(&r->args, r->err));
-    /* What stood around snapshots that were all lost is no trace. */
+    /* If all snapshots were lost, the rest is not a trace. */
     if (!r->walk.lost || hd_trace_event_count(hd_builder_trace(r->builder))) {
         const uint32_t key_id = hd_builder_intern_text(r->builder, "memoryProfile");
         hd_builder_metadata(r->builder, key_id, hd_builder_intern(r->builder, r->rest.data, r->rest.size), true);
@@ -132,7 +132,7 @@ static hd_status finish(tfmemory_reader *r)
     hd_trace_facts *facts = hd_builder_facts(r->builder);
     facts->input_bytes = r->walk.size;
     facts->has_args = r->args.wanted;
-    facts->base_ns = HD_NO_TIME; /* the session's start, which nothing tells */
+    facts->base_ns = HD_NO_TIME; /* the session's start, which is unknown */
     return HD_OK;
 }
 

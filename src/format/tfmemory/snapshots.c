@@ -1,7 +1,7 @@
-/* snapshots.c - the snapshots of an allocator: each a slice without length and a sample of the counters
+/* snapshots.c - the snapshots of an allocator: each a slice of length 0 and a sample of the counters
  *
- * Newer profilers write two lists: the snapshots that the table of the peak refers to, and those of the timeline. One
- * that is in both is one event.
+ * Newer profilers write two lists: the snapshots that the table of the peak refers to, and those of the timeline. A
+ * snapshot in both is one event.
  */
 #include <stdlib.h>
 
@@ -70,7 +70,7 @@ static void find_repeated(tfmemory_reader *r)
     for (size_t i = 0; i < r->snapshot_count; i++) sampled |= r->snapshots[i].sampled;
     if (!sampled) return;
     hd_sort(r->snapshots, r->snapshot_count, sizeof *r->snapshots, by_text);
-    /* each of the timeline takes one of the table away */
+    /* each one of the timeline removes one of the table */
     for (size_t i = 0, end; i < r->snapshot_count; i = end) {
         size_t listed = 0;
         for (end = i; end < r->snapshot_count && !compare_text(&r->snapshots[i], &r->snapshots[end]); end++) {
@@ -104,7 +104,7 @@ static hd_row row_at(const tfmemory_reader *r, hd_kind kind, char phase, uint32_
     return row;
 }
 
-/* ALLOCATION is told as "allocation"; an activity that is newer than the writer of the JSON is a number. */
+/* ALLOCATION becomes "allocation"; an activity that is newer than the writer of the JSON is a number. */
 static uint32_t activity_name(tfmemory_reader *r, hd_json_span value)
 {
     char text[64];
@@ -118,7 +118,7 @@ static uint32_t activity_name(tfmemory_reader *r, hd_json_span value)
     return hd_builder_intern(r->builder, text, size);
 }
 
-/* Every member becomes an argument; *name (may be NULL) is what memoryActivity says. */
+/* Every member becomes an argument; *name (may be NULL) is the value of memoryActivity. */
 static hd_status add_members(tfmemory_reader *r, const char **at, uint32_t *name)
 {
     bool is_null, first = true;

@@ -1,4 +1,4 @@
-/* tfmemory.h - what the files of this folder share: the JSON of tensorflow.profiler.MemoryProfile */
+/* tfmemory.h - shared by the files of this folder: the JSON of tensorflow.profiler.MemoryProfile */
 #ifndef HD_FORMAT_TFMEMORY_H
 #define HD_FORMAT_TFMEMORY_H
 
@@ -29,7 +29,7 @@ hd_status tfmemory_read(hd_builder *builder, hd_input *input, const hd_read_opti
 /* hd_walk_member with the id of the key. */
 hd_status tfmemory_next_member(tfmemory_reader *r, const char **at, bool *first, uint32_t *key);
 bool tfmemory_is(const tfmemory_reader *r, uint32_t string, const char *text);
-/* The value at *at, which is *out then, as one more argument. 64-bit integers that stand as strings become integers. */
+/* Adds the value at *at, returned in *out, as one more argument. 64-bit integers in strings become integers. */
 hd_status tfmemory_add_arg(tfmemory_reader *r, hd_json_span *out, const char **at, uint32_t key);
 /* A time in ps: an integer, maybe as a string. */
 hd_status tfmemory_int(tfmemory_reader *r, int64_t *out, const char **at);

@@ -4,7 +4,7 @@
 #include "format/tfmemory/tfmemory.h"
 #include "trace/text.h"
 
-#define LONG_DECIMAL ((int64_t)1 << 58) /* beyond what a decimal holds */
+#define LONG_DECIMAL ((int64_t)1 << 58) /* beyond the range of a decimal */
 
 hd_status tfmemory_next_member(tfmemory_reader *r, const char **at, bool *first, uint32_t *key)
 {
@@ -34,7 +34,7 @@ static bool is_integer(const tfmemory_reader *r, uint32_t key)
     return false;
 }
 
-/* Of a string that is written as JSON writes integers, what is within its quotes; else the value itself. */
+/* The text within the quotes of a string with a JSON integer; for any other value the value itself. */
 static hd_json_span without_quotes(hd_json_span value)
 {
     const char *p = value.data + 1, *end = value.data + value.size - 1;

@@ -88,7 +88,7 @@ static pickle_value take_text_line(pickle_input *in, bool quoted)
                           .bits = (uint64_t)((const uint8_t *)line.data + trim - in->data)};
 }
 
-/* The value that an opcode makes alone, behind the opcode; PICKLE_ABSENT: it makes none, and nothing is taken. */
+/* The value made by a single opcode, after the opcode; PICKLE_ABSENT: it makes none, and nothing is consumed. */
 static pickle_value take_value(pickle_input *in, uint8_t op)
 {
     switch (op) {
@@ -118,7 +118,7 @@ static pickle_value take_value(pickle_input *in, uint8_t op)
     }
 }
 
-/* What stands on the stack or in a holder; of opcodes that make no plain value: an object. */
+/* The value on the stack or in a container; an opcode that makes no plain value: an object. */
 static pickle_value decode(const pickle *p, pickle_ref ref)
 {
     if (ref == NO_OPCODE) return (pickle_value){.type = PICKLE_NONE};
@@ -173,7 +173,7 @@ static pickle_holder *holder_of(const pickle *p, pickle_ref ref)
     return ref & PICKLE_HELD ? &p->holders[ref & ~PICKLE_HELD] : NULL;
 }
 
-/* The newest piece, whose items are the last ones, takes those of an equal one. */
+/* The newest piece, whose items are the last ones, shares the items of an equal one. */
 static void share_items(pickle *p, uint32_t number)
 {
     pickle_piece *piece = &p->pieces[number];
@@ -221,7 +221,7 @@ static void put_items(pickle *p, pickle_ref holder, size_t from)
     h->count = count < (size_t)COUNT_MAX - h->count ? h->count + (uint32_t)count : COUNT_MAX;
 }
 
-/* What is above the last mark, or the last `count`, goes into the holder below it. */
+/* Appends everything above the last mark, or the last `count` values, to the container below. */
 static void append(pickle *p, bool marked, size_t count)
 {
     if (marked && !p->mark_count) p->in.damaged = true;
@@ -310,7 +310,7 @@ static void run_memo(pickle *p, uint8_t op)
         get_memo(p, index);
 }
 
-/* What would look up, call or build something. */
+/* An opcode that would look up, call or build something. */
 static void run_object(pickle *p, uint8_t op)
 {
     switch (op) {
@@ -324,7 +324,7 @@ static void run_object(pickle *p, uint8_t op)
     case 'R': make_opaque(p, 2); break;
     case 0x92: make_opaque(p, 3); break;
     case 'Q': make_opaque(p, 1); break;
-    case 'b': pop(p); break; /* the state of what is below */
+    case 'b': pop(p); break; /* the state of the object below */
     default: p->in.damaged = true; break;
     }
 }
@@ -380,7 +380,7 @@ static bool run_opcode(pickle *p)
     return !in->damaged && !in->truncated && !p->no_memory;
 }
 
-/* A list or dict in place of a dict's key waits to be appended to the list below it, as all above it do: the item of a
+/* A list or dict in place of a dict's key is held to be appended to the list below it, like all above it: the item of a
  * list of one is written without a mark. */
 static void append_waiting(pickle *p, size_t from)
 {
@@ -396,7 +396,7 @@ static void append_waiting(pickle *p, size_t from)
     }
 }
 
-/* What is not put together yet when a pickle ends early: each mark's values go into what is below it. */
+/* Puts together the rest when a pickle ends early: each mark's values go into the container below it. */
 static void unwind(pickle *p)
 {
     while (p->mark_count && !p->no_memory) {

@@ -1,8 +1,8 @@
 /* pickle.h - values of a Python pickle, read without running anything
  *
- * In: bytes. Out: a graph of values, in which lists, tuples and dicts may be shared, and may hold themselves: who walks
- * it must bound how deep and how far. Objects, whose making would run code, are PICKLE_OPAQUE. The graph keeps 4 bytes
- * a value, the place of the opcode that made it, which is decoded when it is looked at.
+ * In: bytes. Out: a graph of values, in which lists, tuples and dicts may be shared, and may contain themselves: a walk
+ * must bound its depth and length. Objects, whose creation would run code, are PICKLE_OPAQUE. The graph stores 4 bytes
+ * per value, the offset of the opcode that made it, which is decoded on access.
  */
 #ifndef HD_FORMAT_TORCHMEMORY_PICKLE_H
 #define HD_FORMAT_TORCHMEMORY_PICKLE_H
@@ -35,8 +35,8 @@ typedef struct pickle_value {
 
 typedef uint32_t pickle_ref; /* where its opcode is; with PICKLE_HELD: the number of a list or dict */
 
-/* Items of a list, or keys and values of a dict: pieces one behind another. Equal pieces of lists share their items:
- * each event has a list of frames of its own, and few differ. */
+/* Items of a list, or keys and values of a dict: a chain of pieces. Equal pieces of lists share their items: each event
+ * has a list of frames of its own, and few differ. */
 typedef struct pickle_piece {
     uint32_t first, count;
     uint32_t next; /* HD_NONE: none */
@@ -52,7 +52,7 @@ typedef struct pickle_input {
     const uint8_t *data;
     size_t size, at;
     bool truncated; /* no STOP was found */
-    bool damaged;   /* at is at what cannot be read */
+    bool damaged;   /* at is at unreadable bytes */
 } pickle_input;
 
 typedef struct pickle {
@@ -72,18 +72,18 @@ typedef struct pickle {
 
 enum { PICKLE_SIZE_LIMIT = INT32_MAX - 1 }; /* pickle_ref has 31 bits for a place */
 
-/* false: no memory. What could be read is there also where the pickle is cut off or damaged. At most
- * PICKLE_SIZE_LIMIT bytes, which stay the caller's, and as long as the pickle. */
+/* false: no memory. If the pickle is cut off or damaged, its readable part is returned. At most PICKLE_SIZE_LIMIT
+ * bytes, which the caller keeps at least as long as the pickle. */
 bool pickle_read(pickle *out, const uint8_t *data, size_t size);
 void pickle_deinit(pickle *p);
 
-/* Items one after another: {.piece = HD_NONE} begins. */
+/* Iterates over items: {.piece = HD_NONE} begins. */
 typedef struct pickle_cursor {
     uint32_t piece, at;
     bool begun;
 } pickle_cursor;
 bool pickle_next(pickle_value *out, pickle_cursor *cursor, const pickle *p, pickle_value holder);
-/* Equal for lists whose items are the same values, unless these came in several pieces. */
+/* Equal for lists whose items are the same values, unless these were appended in several pieces. */
 void pickle_identity(uint64_t out[2], const pickle *p, pickle_value list);
 /* The last value of a key; PICKLE_ABSENT: none, or no dict. */
 pickle_value pickle_find(const pickle *p, pickle_value dict, const char *key);

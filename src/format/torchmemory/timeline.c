@@ -1,9 +1,9 @@
 /* timeline.c - PyTorch's memory timeline as raw JSON -> events of memory
  *
- * Format   what export_memory_timeline(".raw.json.gz") of torch.profiler writes: [[time, action, bytes, category], …],
- *          in ns, bytes below 0 where they go; time -1 is what was there before
+ * Format   the output of export_memory_timeline(".raw.json.gz") of torch.profiler: [[time, action, bytes, category],
+ *          …], in ns, negative bytes for a release; time -1 marks earlier allocations
  * Sniffs   a list of lists of four integers
- * Maps     each -> an instant [memory] with its category; what was there before stands at the first time
+ * Maps     each -> an instant [memory] with its category; earlier allocations are at the first time
  */
 #include <stdlib.h>
 
@@ -28,7 +28,7 @@ typedef struct timeline {
 
 static const hd_stack_code codes[] = {{"torchmemory.event-unreadable", HD_LEDGER_LOSS, NULL}};
 
-/* Four integers; *out_whole false: it is something else. */
+/* Four integers; *out_whole false: something else. */
 static hd_status read_parts(timeline *t, int64_t parts[PARTS], bool *out_whole, hd_walk_span span)
 {
     bool is_null, first = true, is_number = true;
@@ -73,7 +73,7 @@ static hd_status walk_events(timeline *t, bool add)
     while (!is_null && (status = hd_walk_item(&t->walk, &at, &first)) == HD_OK) {
         const hd_line place = {.offset = hd_walk_offset(&t->walk, at)};
         HD_TRY(hd_walk_skip(&span, &t->walk, &at));
-        if (*span.data == 'n') continue; /* which is told */
+        if (*span.data == 'n') continue; /* which is reported */
         HD_TRY(read_parts(t, parts, &whole, span));
         bool known = whole && parts[3] >= 0 && parts[3] < CATEGORIES;
         if (!add && whole && parts[0] != -1 && (t->first_ns == HD_NO_TIME || parts[0] < t->first_ns))

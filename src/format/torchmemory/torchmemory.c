@@ -3,9 +3,10 @@
  * Format   the pickle of torch.cuda.memory._dump_snapshot: traces of each device, and the segments at the end
  * Sniffs   a pickle of a dict with its keys
  * Maps     alloc, free_completed -> the instants [memory] that Kineto writes, with totals; other actions -> instants,
- *          of segments with a counter of what is reserved and allocated. docs/formats/torchmemory.md
+ *          of segments with a counter of reserved and allocated bytes. docs/formats/torchmemory.md
  * Units    µs -> ns         Shapes   n events -> n rows, and a counter for each event of a segment
- * Limits   2 GiB (a timeline 1 GiB); the metadata as large as the input         Errors   DAMAGED: nothing can be read, strict
+ * Limits   2 GiB (a timeline 1 GiB); the metadata as large as the input         Errors   DAMAGED: nothing can be read,
+ *          strict
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,7 +72,8 @@ typedef struct reader {
     hd_bytes text;
     hd_json_out json;
     bool leaves_frames;  /* out of JSON: blocks share their stacks in the pickle, and would each have a copy */
-    uint64_t work, told; /* entries that were looked at, bytes of JSON: what is shared may be seen without end */
+    uint64_t work, told; /* visited entries, and bytes of JSON: bounds for shared values, which could be visited without
+                            end */
 } reader;
 
 static hd_status count(reader *r, size_t code, uint64_t n, uint64_t offset)
@@ -93,7 +95,7 @@ static bool afford(reader *r, pickle_value v)
     return !is_spent(r);
 }
 
-/* How many items a list has; once nothing can be afforded, they are counted without a look at each. */
+/* The number of items of a list; once the budget is spent, they are counted without visiting each. */
 static uint32_t item_count(const reader *r, pickle_value list)
 {
     return list.type == PICKLE_LIST ? r->pickle.holders[list.number].count : 0;
@@ -235,7 +237,7 @@ static uint32_t find_frame(reader *r, hd_frame_kind *out_kind, pickle_value f)
     return kept ? id : HD_NONE;
 }
 
-/* Frames stand from the innermost one on; equal lists are one. */
+/* Frames are from the innermost to the outermost; equal lists are one stack. */
 static hd_status find_stack(reader *r, uint32_t *out, pickle_value frames)
 {
     pickle_cursor c = {0};
@@ -270,7 +272,7 @@ static hd_status find_stack(reader *r, uint32_t *out, pickle_value frames)
 enum { ACTION, SIZE, TIME, FRAMES, MEMBERS };
 static const char *const members[MEMBERS] = {"action", "size", "time_us", "frames"};
 
-/* What an action adds to what is allocated and what is reserved. */
+/* The change of allocated and reserved bytes by an action. */
 static bool change_of(hd_string action, int *allocated, int *reserved)
 {
     *allocated = hd_string_is(action, "alloc") - hd_string_is(action, "free_completed");
@@ -349,7 +351,7 @@ static hd_status add_event(reader *r, pickle_value event)
     int allocated, reserved;
     uint32_t node;
     pickle_value found[MEMBERS];
-    if (event.type == PICKLE_DICT && is_open(r, event)) return HD_OK; /* cut off, which is told */
+    if (event.type == PICKLE_DICT && is_open(r, event)) return HD_OK; /* cut off, which is reported */
     if (!afford(r, event)) return count(r, EVENT_LOST, 1, HD_OFFSET_NONE);
     pickle_find_all(found, members, MEMBERS, &r->pickle, event);
     hd_string action = pickle_text(&r->pickle, found[ACTION]);
@@ -380,7 +382,7 @@ static hd_status add_event(reader *r, pickle_value event)
     return reserved ? add_counter(r, row.start_ns) : HD_OK;
 }
 
-/* What was there before the first event: what there is at the end, in segments, without what the events changed. */
+/* The state before the first event: that at the end, from segments, minus the changes by the events. */
 static totals find_start(reader *r, pickle_value trace)
 {
     totals out = {0};

@@ -1,6 +1,6 @@
-/* torchmemory.h - what PyTorch tells of memory: snapshots (torchmemory.c) and timelines (timeline.c)
+/* torchmemory.h - PyTorch's memory data: snapshots (torchmemory.c) and timelines (timeline.c)
  *
- * In: a pickle, or JSON. Out: events of memory of a builder. Begin with torchmemory.c.
+ * In: a pickle, or JSON. Out: memory events of a builder. Begin with torchmemory.c.
  */
 #ifndef HD_FORMAT_TORCHMEMORY_TORCHMEMORY_H
 #define HD_FORMAT_TORCHMEMORY_TORCHMEMORY_H

@@ -1,4 +1,4 @@
-/* data.c - what trace.dat and perf.data say before their events: layouts, names of threads, how pages look */
+/* data.c - the data before the events of trace.dat and perf.data: layouts, names of threads, layout of pages */
 #include "format/tracepoint/data.h"
 #include "base/error.h"
 #include "format/stack_text.h"

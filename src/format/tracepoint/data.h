@@ -1,6 +1,6 @@
-/* data.h - what trace.dat and perf.data say before their events
+/* data.h - the data before the events of trace.dat and perf.data
  *
- * Both hold the files of the kernel's tracing folder: header_page, the `format` of all events, names of threads.
+ * Both contain the files of the kernel's tracing folder: header_page, the `format` of all events, names of threads.
  */
 #ifndef HD_FORMAT_TRACEPOINT_DATA_H
 #define HD_FORMAT_TRACEPOINT_DATA_H
@@ -8,7 +8,7 @@
 #include "base/io/pieces.h"
 #include "format/tracepoint/tracepoint.h"
 
-/* Bytes of a file in order; it goes on after a failure, with zeros. */
+/* Bytes of a file in order; after a failure it returns zeros. */
 typedef struct tp_input {
     hd_window window;
     uint64_t at, end;
@@ -35,7 +35,7 @@ void tp_data_header_info(tp_data *data, tp_input *in);
 hd_status tp_data_ftrace_events(tp_data *data, tp_input *in);
 hd_status tp_data_event_formats(tp_data *data, tp_input *in);
 hd_status tp_data_threads(tp_data *data, tp_input *in, bool are_processes);
-/* All of it, one behind the other. */
+/* Reads all consecutive parts. */
 hd_status tp_data_read(tp_data *data, tp_input *in, bool has_names);
 
 #endif

@@ -1,10 +1,11 @@
-/* gpu.c - drm_sched, amdgpu, i915, dma_fence, gpu_mem_total -> work on queues, waits, counters
+/* gpu.c - drm_sched, amdgpu, i915, dma_fence, gpu_mem_total -> activities on queues, waits, counters
  *
- * A job is queued by a thread (a call of no length, category gpu_driver), run by the scheduler, and done when its fence
- * says so. From run to done it is work on the queue that the ring is; `correlation` joins it to the call, so that the
- * latency from one to the other is that of a launch. Forms of drm_sched:
- *     up to Linux 6.15   drm_sched_job, drm_run_job, drm_sched_process_job; a job is known by the address of its fence
- *     from 6.16 on       drm_sched_job_queue, drm_sched_job_run, drm_sched_job_done; by context:number of its fence
+ * A job is queued by a thread (a call of length 0, category gpu_driver), run by the scheduler, and done when its fence
+ * is signalled. From run to done it is an activity on the queue of its ring; `correlation` joins it with the call, so
+ * that the latency between the two is a launch latency. Forms of drm_sched:
+ *     up to Linux 6.15   drm_sched_job, drm_run_job, drm_sched_process_job; a job is identified by the address of its
+ *     fence from 6.16 on       drm_sched_job_queue, drm_sched_job_run, drm_sched_job_done; by context:number of its
+ *     fence
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@ struct tp_job {
     uint32_t count;
 };
 
-/* What a job is known by: its fence's context and number, or all that is known of it. */
+/* The identity of a job: its fence's context and number, or whatever is known. */
 typedef struct job_key {
     uint64_t a, b;
 } job_key;
@@ -75,7 +76,7 @@ static int64_t number_of(hd_map *numbers, uint64_t a, uint64_t b)
     return entry ? (int64_t)entry->value - 1 : 0;
 }
 
-/* Devices and their rings are numbered as they come. */
+/* Devices and their rings are numbered in order of appearance. */
 static uint32_t queue_track(tp_place *p, uint32_t device, uint32_t ring)
 {
     hd_map_entry *entry = hd_map_at(&p->rings, device, ring);
@@ -159,7 +160,7 @@ static hd_status run_job(tp_place *p, const tp_event *event, job_key key, uint32
 {
     tp_job *job = job_of(p, key);
     if (!job) return HD_NOMEM(p->err);
-    if (job->run_ns != HD_NO_TIME) return tp_instant(p, event); /* two layers tell of it: the first counts */
+    if (job->run_ns != HD_NO_TIME) return tp_instant(p, event); /* two layers report it: the first one counts */
     bool copies = is_copy_ring(hd_builder_string(p->builder, ring));
     job->run_ns = event->time_ns;
     job->track = queue_track(p, tp_string(p, event, "dev"), ring);
@@ -329,7 +330,7 @@ hd_status tp_on_memory_total(tp_place *p, const tp_event *event)
     return tp_emit(p, &row, &value, 1);
 }
 
-/* How long a user's work was on a GPU within a period: a row that tells of the device, and no work itself. */
+/* How long a user's work was on a GPU within a period: a track about the device, without activities. */
 hd_status tp_on_work_period(tp_place *p, const tp_event *event)
 {
     int64_t device = 0, uid = 0, start, end;

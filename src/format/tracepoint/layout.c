@@ -7,8 +7,8 @@
  *             field:char prev_comm[16];       offset:8;       size:16;        signed:0;
  *     print fmt: "prev_comm=%s …", REC->prev_comm
  *
- * libtraceevent reads the same, and prints events as the kernel does. Here only the fields are needed, so that a file
- * is not read through print formats, which are a language of their own and come from the file.
+ * libtraceevent reads the same, and prints events as the kernel does. Here only the fields are needed, so print formats
+ * are not interpreted: they are a language of their own and come from an untrusted file.
  */
 #include <stdlib.h>
 
@@ -165,7 +165,7 @@ static void put_chars(tp_event *event, tp_place *place, uint32_t key, const uint
     tp_put_text(event, key, tp_text(place, (const char *)data, end ? (size_t)(end - data) : size));
 }
 
-/* What is neither text nor one number, as hexadecimal digits. */
+/* Values that are neither text nor one number, as hexadecimal digits. */
 static void put_bytes(tp_event *event, tp_place *place, uint32_t key, const uint8_t *data, size_t size)
 {
     static const char digits[] = "0123456789abcdef";
@@ -178,7 +178,7 @@ static void put_bytes(tp_event *event, tp_place *place, uint32_t key, const uint
     hd_bytes_deinit(&text);
 }
 
-/* Offset and size stand in the event, the bytes behind its fields. */
+/* Offset and size are in the event, the bytes after its fields. */
 static bool put_dynamic(tp_event *event, tp_place *place, const tp_field *field, const uint8_t *data, size_t size)
 {
     uint32_t place_of = (uint32_t)hd_le_get(data + field->offset, 4), at = place_of & 0xffff, bytes = place_of >> 16;

@@ -1,7 +1,7 @@
-/* place.c - an event -> rows: threads, interrupts, counters; whatever has no meaning of its own is an instant
+/* place.c - an event -> rows: threads, interrupts, counters; all other events are instants
  *
- * Threads are found by their number alone, as the kernel tells them; their process where the source knows it. An event
- * of thread 0, the idle one, which each CPU has, stands on its CPU.
+ * Threads are identified by their number alone, as in the kernel's events; their process is added if the source knows
+ * it. An event of thread 0, the idle thread of each CPU, is on its CPU.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,7 +170,7 @@ tp_cpu *tp_cpu_of(tp_place *p, int64_t number)
     return cpu;
 }
 
-/* The rows of CPUs are called as those of Nsight Systems. */
+/* Tracks of CPUs are named like those of Nsight Systems. */
 uint32_t tp_cpu_track(tp_place *p, tp_cpu *cpu, const char *process, uint32_t *track)
 {
     char text[40];
@@ -205,7 +205,7 @@ hd_status tp_instant(tp_place *p, const tp_event *event)
     return tp_emit(p, &row, values, count);
 }
 
-/* Interrupts of a CPU nest: a hard one may come within a soft one. */
+/* Interrupts of a CPU nest: a hard one may occur within a soft one. */
 static hd_status on_interrupt(tp_place *p, const tp_event *event, bool begins, uint32_t name)
 {
     tp_cpu *cpu = tp_cpu_of(p, event->cpu);

@@ -1,7 +1,7 @@
-/* sched.c - scheduling -> slices of CPUs, and what threads did (phase T, category thread_state)
+/* sched.c - scheduling -> slices of CPUs, and states of threads (phase T, category thread_state)
  *
- * A thread runs from the switch to it up to the switch from it, then is in the state that the switch says, and runnable
- * (R) from its wakeup on. Of the idle thread nothing is kept: a CPU without a slice idles.
+ * A thread runs from the switch to it up to the switch from it, then is in the state given by the switch, and runnable
+ * (R) from its wakeup on. The idle thread is not recorded: a CPU without a slice idles.
  */
 #include <stdio.h>
 
@@ -45,7 +45,8 @@ static uint64_t put_letters(char out[64], size_t *size, const char *at, size_t l
     return all;
 }
 
-/* By the event's own print format, as kernels differ; without it the flags that all have, and a number for others. */
+/* By the event's own print format, since kernels differ; without it the flags common to all kernels, and a number for
+ * others. */
 static uint32_t state_of(tp_place *p, const tp_event *event, int64_t state)
 {
     static const char known[] = "{ 0x1, \"S\" }, { 0x2, \"D\" }, { 0x4, \"T\" }, { 0x8, \"t\" }";
@@ -74,7 +75,7 @@ static uint32_t previous_state(tp_place *p, const tp_event *event)
 
 /* ---- threads ---- */
 
-/* What the thread did up to now. */
+/* Ends the thread's current state. */
 static hd_status end_state(tp_place *p, const tp_thread *thread, int64_t end_ns)
 {
     hd_row row = hd_row_of(HD_KIND_ASYNC, 'T');
@@ -97,7 +98,7 @@ static void begin_state(tp_thread *thread, int64_t time_ns, uint32_t state, int6
 
 /* ---- CPUs ---- */
 
-/* The slice of what runs on a CPU. */
+/* Ends the slice of the thread that runs on a CPU. */
 static hd_status end_run(tp_place *p, tp_cpu *cpu, int64_t end_ns, uint32_t state)
 {
     hd_row row = hd_row_of(HD_KIND_SLICE, 'X');
@@ -137,7 +138,7 @@ static hd_status switch_from(tp_place *p, tp_cpu *cpu, const tp_event *event, in
 {
     uint32_t state = previous_state(p, event);
     bool is_known = cpu->since_ns != HD_NO_TIME && cpu->tid == tid;
-    /* Switches between were lost: nobody knows when it left the CPU. */
+    /* Switches in between were lost: it is unknown when it left the CPU. */
     if (cpu->since_ns != HD_NO_TIME && !is_known) {
         p->switches_lost++;
         HD_TRY(end_run(p, cpu, HD_NO_TIME, HD_STRING_NONE));

@@ -1,12 +1,12 @@
-/* tracepoint.h - events of Linux's tracepoints, wherever they were stored, become rows of a trace
+/* tracepoint.h - converts events of Linux's tracepoints, from any source, to rows of a trace
  *
  *   layout.c   the kernel's `format` text, and the fields of an event by it
- *   place.c    an event -> rows: threads, interrupts, counters; whatever has no meaning of its own is an instant
- *   sched.c    scheduling -> slices of CPUs, and what threads did (phase T, category thread_state)
- *   gpu.c      drm_sched, amdgpu, i915, dma_fence, gpu_mem_total -> work on queues, waits, counters
+ *   place.c    an event -> rows: threads, interrupts, counters; all other events are instants
+ *   sched.c    scheduling -> slices of CPUs, and states of threads (phase T, category thread_state)
+ *   gpu.c      drm_sched, amdgpu, i915, dma_fence, gpu_mem_total -> activities on queues, waits, counters
  *
  *     tp_open(&place, builder, options, err);
- *     tp_add(&place, &event); …                     events in the order of their times
+ *     tp_add(&place, &event); …                     events in order of time
  *     tp_finish(&place);                            tp_close(&place);
  */
 #ifndef HD_FORMAT_TRACEPOINT_TRACEPOINT_H
@@ -71,13 +71,13 @@ typedef struct tp_layouts {
 
 typedef struct tp_place tp_place;
 
-/* The text of one `format` file. false: it is none; *err: MEMORY. */
+/* Adds the text of one `format` file. false: invalid; *err: MEMORY. */
 hd_status tp_layouts_add(tp_layouts *layouts, bool *out_good, tp_place *place, hd_string system, const char *text,
                          size_t size);
 const tp_layout *tp_layouts_find(const tp_layouts *layouts, uint32_t id); /* NULL: none */
 void tp_layouts_deinit(tp_layouts *layouts);
 
-/* The values, and the tid, of an event's bytes; what lies outside of them is left out, and false returned. */
+/* Decodes the values, and the tid, of an event's bytes; values outside of them are left out, and false is returned. */
 bool tp_decode(tp_event *out, tp_place *place, const tp_layout *layout, const uint8_t *data, size_t size);
 
 /* ---- places ---- */
@@ -93,7 +93,7 @@ typedef struct tp_thread {
 typedef struct tp_cpu {
     int64_t number;
     uint32_t track, interrupts;      /* HD_NONE: not made yet */
-    int64_t tid, since_ns, priority; /* of what runs; since: HD_NO_TIME unknown */
+    int64_t tid, since_ns, priority; /* of the running thread; since: HD_NO_TIME unknown */
     uint32_t name;
 } tp_cpu;
 
@@ -118,13 +118,13 @@ struct tp_place {
     hd_bytes text;
     uint64_t repaired; /* texts that are no UTF-8 */
     uint64_t events;
-    bool no_instants;       /* who reads keeps them otherwise */
+    bool no_instants;       /* the caller stores them otherwise */
     uint64_t switches_lost; /* a CPU's thread was another than the last switch said */
 };
 
 hd_status tp_open(tp_place *place, hd_builder *builder, const hd_read_options *options, hd_error *err);
 hd_status tp_add(tp_place *place, const tp_event *event);
-/* What still runs has no end. Rows go to the builder; threads get their names. */
+/* Running states have no end. Rows go to the builder; threads get their names. */
 hd_status tp_finish(tp_place *place);
 void tp_close(tp_place *place);
 

@@ -1,8 +1,8 @@
 /* parse.c - elements -> tables and rows, with expat
  *
  * trace-query-result > node > schema > col > mnemonic, engineering-type
- *                           > row > a value for each column > values that it is made of
- * Where expat stops, another parser goes on at the next row or node, as if it stood in a node of its own.
+ *                           > row > a value for each column > its parts
+ * If expat stops at an error, another parser continues at the next row or node, as if it were in a node of its own.
  */
 #include <expat.h>
 #include <stdio.h>
@@ -17,8 +17,8 @@
 #ifdef HD_OWN_ARC4RANDOM
 #include <sys/random.h>
 
-/* Debian's static Expat asks for it, for the salt of its tables, and glibc has it from 2.36 on only. A kernel without
- * getrandom leaves the salt known. */
+/* Debian's static Expat needs it, for the salt of its tables, and glibc has it only from 2.36 on. A kernel without
+ * getrandom leaves the salt predictable. */
 __attribute__((visibility("hidden"))) void arc4random_buf(void *bytes, size_t size)
 {
     if (getentropy(bytes, size) != 0) memset(bytes, 1, size);
@@ -38,11 +38,11 @@ typedef struct parse {
     bool in_schema, in_row;
     size_t values_before; /* the row */
     uint64_t ids_before;
-    bool is_pending;                                   /* the row refers to what has not come */
+    bool is_pending;                                   /* the row refers to a value that was not read yet */
     uint32_t open[XCTRACE_DEPTH], last[XCTRACE_DEPTH]; /* values, + 1: those that are open, and their last children */
     unsigned open_count;
     hd_bytes text, late; /* late: `fmt` of the value that was opened last, if it may not be needed */
-    uint64_t base;       /* offset of the parser's first byte in the file, without what was put before it */
+    uint64_t base;       /* offset of the parser's first byte in the file, without the inserted prefix */
     uint64_t prefix;
     uint64_t left; /* bytes of the token that is unfinished */
     unsigned restarts;
@@ -154,7 +154,7 @@ static void link_value(parse *p, uint32_t index)
     p->last[above] = index;
 }
 
-/* A number that is shown as one ("820.00 ms", "0x1e9000") needs no other text: of those there are millions. */
+/* A number that is displayed as one ("820.00 ms", "0x1e9000") needs no other text: there are millions of those. */
 static void keep_late(parse *p, bool is_needed)
 {
     if (!p->late.size) return;
@@ -218,7 +218,7 @@ static void begin_row(parse *p)
     p->ids_before = p->r->values.by_id.count;
 }
 
-/* What a row refers to may stand in it, behind. */
+/* A value that the row refers to may come later in the same row. */
 static bool is_complete(const parse *p)
 {
     const xctrace_values *values = &p->r->values;
@@ -316,7 +316,7 @@ static void XMLCALL add_text(void *user, const XML_Char *text, int size)
     if (p->text.failed || p->late.failed) stop(p, HD_NOMEM(p->r->err));
 }
 
-/* Entities are declared there, and what they stand for has no bound. */
+/* It may declare entities, whose expansion has no bound. */
 static void XMLCALL refuse_doctype(void *user, const XML_Char *name, const XML_Char *system, const XML_Char *public,
                                    int has_subset)
 {
@@ -329,7 +329,7 @@ static void XMLCALL refuse_doctype(void *user, const XML_Char *name, const XML_C
 
 /* ---- the file ---- */
 
-/* prefix: what stands before the first byte, which is at `offset` of the file. */
+/* prefix: inserted before the first byte, which is at `offset` of the file. */
 static hd_status open_parser(parse *p, const char *prefix, uint64_t offset)
 {
     if (p->xml) XML_ParserFree(p->xml);
@@ -339,7 +339,7 @@ static hd_status open_parser(parse *p, const char *prefix, uint64_t offset)
     XML_SetElementHandler(p->xml, begin_element, end_element);
     XML_SetCharacterDataHandler(p->xml, add_text);
     XML_SetStartDoctypeDeclHandler(p->xml, refuse_doctype);
-    if (p->in_row) p->r->cell_count = p->r->row_first; /* what came of the row that was broken */
+    if (p->in_row) p->r->cell_count = p->r->row_first; /* values of the broken row */
     p->in_row = p->in_schema = p->is_deep = false;
     p->depth = 0;
     p->base = offset;
@@ -363,7 +363,8 @@ static size_t find_begin(const char *data, size_t size, size_t at, bool *out_is_
     return size;
 }
 
-/* All of a piece of the file; where it is damaged, from the next row or node on. *skipping: that is not found yet. */
+/* Parses a whole chunk of the file; after damage continues at the next row or node. *skipping: that is not found
+ * yet. */
 static hd_status parse_piece(parse *p, const char *data, size_t size, uint64_t offset, bool *skipping)
 {
     static const char in_result[] = "<trace-query-result>", in_node[] = "<trace-query-result><node>";
@@ -389,8 +390,8 @@ static hd_status parse_piece(parse *p, const char *data, size_t size, uint64_t o
     }
 }
 
-/* Expat before 2.6 begins an unfinished token anew with each piece: an attribute of 64 MB would take quadratic time. So
- * the next piece is at least as long as what there is of the token. */
+/* Expat before 2.6 restarts an unfinished token with each chunk: an attribute of 64 MB would take quadratic time. So
+ * the next chunk is at least as long as the token so far. */
 static bool is_long_enough(const parse *p, size_t size)
 {
     return size >= p->left || size >= PIECE_LIMIT;

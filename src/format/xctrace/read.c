@@ -7,7 +7,7 @@
  * Maps     tables.c; columns -> arguments
  * Units    ns since the run began        Shapes   n rows -> n events; a signpost interval -> 2
  * Limits   XCTRACE_COLUMNS columns, XCTRACE_DEPTH elements deep, 1,024 frames
- * Damage   behind what is no XML, reading goes on with the next row; a document type, so any entity, is refused
+ * Damage   after invalid XML, reading continues with the next row; a document type, and so any entity, is refused
  * Errors   FORMAT: a document type; DAMAGED: strict
  */
 #include <stdlib.h>
@@ -22,7 +22,7 @@ hd_status xctrace_note(xctrace_reader *r, const char *code, hd_ledger_level leve
     return hd_error_set(r->err, HD_ERR_DAMAGED, NULL, offset, "%s, and --strict refuses repairs", code);
 }
 
-/* Rows that came before what they refer to. What is still not there is null. */
+/* Rows that came before values they refer to. A value that is still missing is null. */
 static hd_status add_pending(xctrace_reader *r)
 {
     for (size_t i = 0; i < r->pending_count; i++) {

@@ -1,4 +1,4 @@
-/* rows.c - a row of a table -> an event, its columns as arguments */
+/* rows.c - a row of a table -> an event, with its columns as arguments */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -44,7 +44,7 @@ static hd_ident text_ident(xctrace_reader *r, hd_string text)
 
 /* ---- tracks ---- */
 
-/* A track's name, once: what stands before the last `word` of the text. */
+/* Names a track once: by the text before the last `word`. */
 static hd_status name_track(xctrace_reader *r, uint32_t track, hd_string text, const char *word)
 {
     hd_map_entry *known = track == HD_NONE ? NULL : hd_map_at(&r->named, track, 0);
@@ -85,7 +85,7 @@ static hd_status place_on_thread(event *e, const xctrace_value *thread)
     return name_track(r, e->row.track, shown(e, thread), " (0x");
 }
 
-/* Of a process a row for each table; else the table is the process, and what tells lanes apart its rows. */
+/* With a process: a track per table; else the table is the process, and its lanes are the tracks. */
 static hd_status place_by_table(event *e)
 {
     xctrace_reader *r = e->r;
@@ -160,7 +160,7 @@ static hd_status set_times(event *e)
     return HD_OK;
 }
 
-/* "Command Buffer 0:Compute Command 0   (python (99926)) 0x4e18" is named by what stands before three blanks. */
+/* "Command Buffer 0:Compute Command 0   (python (99926)) 0x4e18" is named by the text before three blanks. */
 static void set_name(event *e)
 {
     hd_string text = shown(e, of_role(e, XCTRACE_NAME));
@@ -219,7 +219,7 @@ static hd_status add_stack(event *e)
     return HD_OK;
 }
 
-/* Work and what launched it are one command buffer's. */
+/* An activity and its launch belong to the same command buffer. */
 static void add_correlation(event *e)
 {
     const xctrace_value *id = of_role(e, XCTRACE_COMMAND_BUFFER);

@@ -1,7 +1,7 @@
-/* tables.c - what the columns of a table are for, by mnemonic and engineering type
+/* tables.c - roles of the columns of a table, by mnemonic and engineering type
  *
  * Format   schemas of Instruments: `xctrace export --toc`, and the head of each table
- * Maps     metal-gpu-intervals -> work of a GPU's channels; submissions of command buffers -> what launches it;
+ * Maps     metal-gpu-intervals -> activities of a GPU's channels; submissions of command buffers -> their launches;
  *          signposts -> async slices; all other tables with a start and a duration -> slices, without one -> instants
  */
 #include "format/xctrace/xctrace.h"
@@ -30,7 +30,7 @@ static const struct {
     {"kperf-bt", XCTRACE_STACK},   {"backtrace", XCTRACE_STACK},  {"metal-device-name", XCTRACE_GPU},
 };
 
-/* Mnemonics, the best of a role first; they hold before types. */
+/* Mnemonics, the best one of a role first; they take precedence over types. */
 static const struct {
     const char *key;
     xctrace_role role;

@@ -1,4 +1,4 @@
-/* values.c - what values refer to */
+/* values.c - resolves references between values */
 #include "format/xctrace/xctrace.h"
 
 static const xctrace_value *follow(const xctrace_values *values, const xctrace_value *v)

@@ -19,10 +19,10 @@ enum { XCTRACE_COLUMNS = 64, XCTRACE_DEPTH = 64, XCTRACE_HOPS = 16 };
 
 /* ---- values ---- */
 
-/* One element of a row. Elements that only refer to another have `ref` and nothing else. */
+/* One element of a row. Elements that refer to another have only `ref`. */
 typedef struct xctrace_value {
     uint32_t type;        /* its tag, string id */
-    uint32_t text;        /* of what is no int64: string id */
+    uint32_t text;        /* of non-integers: string id */
     uint32_t fmt;         /* how it is shown: string id, where the number does not say it all */
     uint32_t name;        /* attribute `name`, of frames and binaries */
     uint32_t child, next; /* values, + 1 */
@@ -62,7 +62,7 @@ typedef enum xctrace_role {
 typedef enum xctrace_sort {
     XCTRACE_INTERVALS, /* slices of threads, processes or rows of their own */
     XCTRACE_QUEUES,    /* slices of a GPU's channels */
-    XCTRACE_LAUNCHES,  /* calls that hand work to a GPU */
+    XCTRACE_LAUNCHES,  /* calls that submit work to a GPU */
     XCTRACE_RANGES,    /* slices that may cross: async */
 } xctrace_sort;
 
@@ -93,7 +93,7 @@ typedef struct xctrace_reader {
     xctrace_values values;
     xctrace_table *tables;
     size_t table_count, table_capacity;
-    uint32_t *cells; /* values of the row at hand, and of those that wait for what they refer to */
+    uint32_t *cells; /* values of the current row, and of rows that wait for values they refer to */
     size_t cell_count, cell_capacity, row_first;
     xctrace_pending *pending;
     size_t pending_count, pending_capacity;
@@ -113,7 +113,7 @@ hd_status xctrace_read(hd_builder *builder, hd_input *input, const hd_read_optio
 /* read.c */
 hd_status xctrace_note(xctrace_reader *r, const char *code, hd_ledger_level level, uint64_t offset);
 
-/* parse.c: elements to tables and rows. Damage is told, and what is whole behind it is read. */
+/* parse.c: elements to tables and rows. Damage is reported, and intact data after it is read. */
 hd_status xctrace_parse(xctrace_reader *r, hd_input *input);
 
 /* tables.c */
@@ -125,7 +125,7 @@ void xctrace_settle_table(xctrace_reader *r, xctrace_table *table);
 hd_status xctrace_add_row(xctrace_reader *r, const xctrace_table *table, const uint32_t *cells, uint32_t count);
 
 /* stacks.c */
-/* The node of a backtrace; `below` is the node that it stands on. HD_NONE: no memory. */
+/* The node of a backtrace; `below` is its caller's node. HD_NONE: no memory. */
 uint32_t xctrace_stack(xctrace_reader *r, uint32_t below, uint32_t index, hd_frame_kind kind);
 
 #endif

@@ -7,6 +7,7 @@
 #include "format/numbers.h"
 #include "format/stack_text.h"
 #include "format/xplane/xplane.h"
+#include "trace/text.h"
 
 __extension__ typedef __int128 picoseconds;
 
@@ -46,7 +47,7 @@ static bool has_arg(const xplane_reader *r, uint32_t key, uint32_t count)
     return false;
 }
 
-/* What all events of the name say, where this one does not say it of itself. */
+/* Statistics shared by all events of the name, unless this event has its own. */
 static hd_status add_shared(xplane_reader *r, const xplane_event_name *name, event_message *m)
 {
     uint32_t own = r->arg_count;
@@ -72,7 +73,7 @@ static bool split(int64_t *ns, uint32_t *ps, picoseconds time)
     return true;
 }
 
-/* Times; what has none is kept as `other`, its numbers as arguments. */
+/* Times; an event without one is `other`, with its numbers as arguments. */
 static hd_status set_times(hd_row *row, xplane_reader *r, const event_message *m, const hd_proto_field *field)
 {
     picoseconds start = (picoseconds)r->line_ns * 1000 + (int64_t)m->offset, end = start + (int64_t)m->duration;
@@ -99,24 +100,18 @@ static hd_status set_times(hd_row *row, xplane_reader *r, const event_message *m
     return xplane_add_arg(r, r->key_duration, HD_ARG_INT, (int64_t)m->duration);
 }
 
-static bool begins(hd_string text, const char *word)
-{
-    size_t size = strlen(word);
-    return text.size >= size && memcmp(text.data, word, size) == 0;
-}
-
-/* Of what stands on a stream; all else is told by name and row, as of other formats. */
+/* For events of a stream; others are classified by name and track, as in other formats. */
 static uint32_t category_of(const xplane_reader *r, const xplane_event_name *name, const event_message *m)
 {
     if (!r->plane.is_device) return name->is_python ? r->category_python : HD_STRING_NONE;
     if (!r->line_is_queue || !r->line_is_stream) return HD_STRING_NONE;
     hd_string text = hd_builder_string(r->builder, name->text);
-    if (m->facts.kind == XPLANE_COPY || (!m->facts.kind && begins(text, "Memcpy"))) return r->category_copy;
-    if (m->facts.kind == XPLANE_SET || (!m->facts.kind && begins(text, "Memset"))) return r->category_set;
+    if (m->facts.kind == XPLANE_COPY || (!m->facts.kind && hd_string_begins(text, "Memcpy"))) return r->category_copy;
+    if (m->facts.kind == XPLANE_SET || (!m->facts.kind && hd_string_begins(text, "Memset"))) return r->category_set;
     return r->category_kernel;
 }
 
-/* More sets of keys than there may be: all arguments as one text. */
+/* Beyond the limit of shapes: all arguments as one text. */
 static hd_status add_raw(xplane_reader *r, hd_row *row)
 {
     int64_t text = hd_args_as_text(r->builder, r->keys, r->values, r->arg_count);
@@ -182,7 +177,7 @@ static int64_t stream_of(hd_string name)
     static const char word[] = "Stream #";
     size_t digits = 0, at = sizeof word - 1;
     int64_t number;
-    if (!begins(name, word)) return HD_NO_NUMBER;
+    if (!hd_string_begins(name, word)) return HD_NO_NUMBER;
     while (at + digits < name.size && hd_is_digit(name.data[at + digits])) digits++;
     return hd_text_int(&number, name.data + at, digits) ? number : HD_NO_NUMBER;
 }

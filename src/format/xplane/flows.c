@@ -1,6 +1,6 @@
 /* flows.c - producers and consumers -> flow points
  *
- * An event says which number it produces or consumes, of which type; only numbers that have both ends become flows.
+ * An event has a number, with a type, that it produces or consumes; only numbers with both ends become flows.
  */
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* planes.c - what is said of planes, hosts and the run -> processes, metadata, facts */
+/* planes.c - statistics of planes, hosts and the run -> processes, metadata, facts */
 #include <stdlib.h>
 
 #include "base/error.h"

@@ -1,18 +1,18 @@
 /* read.c - XPlane -> trace
  *
  * Format   one protobuf message XSpace: planes (a device, the host's threads), errors, warnings, hostnames. Specified
- * by          xplane.proto of OpenXLA's TSL; written by the profilers of JAX, TensorFlow and PyTorch/XLA.
+ *          by xplane.proto of OpenXLA's TSL; written by the profilers of JAX, TensorFlow and PyTorch/XLA.
  *          docs/formats/xplane.md has the mapping
- * Sniffs   a plane whose name is one of those that there are
- * Maps     events with a duration, and all of devices -> slices; of the host without one -> instants; what happened
- *          several times -> other; statistics -> arguments; producers and consumers -> flows
+ * Sniffs   a plane with a known name
+ * Maps     events with a duration, and all of devices -> slices; of the host without one -> instants; aggregated
+ *          occurrences -> other; statistics -> arguments; producers and consumers -> flows
  * Units    ps -> ns and picoseconds        Shapes   n events -> n rows, and one for each end of a flow
  * Limits   XPLANE_ARGS statistics an event
- * Damage   what is whole within a message that is not is read; behind what is no plane, reading goes on with the next
+ * Damage   complete parts of an incomplete message are read; after an invalid plane, reading continues with the next
  * Errors   FORMAT: no plane; DAMAGED: strict
  *
  * The files of a folder are the hosts of a run. One plane is in memory at a time. It is walked twice, since its names
- * stand behind its events.
+ * come after its events.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ hd_status xplane_check(xplane_reader *r, const char *code, const hd_proto_reader
 {
     if (head->unknown) HD_TRY(xplane_note(r, "xplane.unknown-field", HD_LEDGER_LOSS, message->data));
     if (!message->failed) return HD_OK;
-    bool by_cut = r->is_cut && message->data + message->size == r->base + r->base_size; /* which is told once */
+    bool by_cut = r->is_cut && message->data + message->size == r->base + r->base_size; /* which is reported once */
     return by_cut ? HD_OK : xplane_note(r, code, HD_LEDGER_LOSS, message->data + message->at);
 }
 
@@ -144,7 +144,7 @@ static hd_status find_plane(uint64_t *out, space *s, uint64_t at)
     return HD_OK;
 }
 
-/* What stands at s->at is none of XSpace's fields. */
+/* The bytes at s->at are not a field of XSpace. */
 static hd_status skip_damage(space *s)
 {
     xplane_reader *r = s->r;
@@ -342,7 +342,7 @@ static hd_status find_start(int64_t *out, const char *path, const hd_read_option
     hd_read_options lenient = *options;
     hd_builder *builder;
     hd_input *input;
-    lenient.strict = false; /* damage is told when the file is read */
+    lenient.strict = false; /* damage is reported when the file is read */
     lenient.progress = NULL;
     HD_TRY(hd_builder_new(&builder, err));
     init(&r, builder, &lenient, err);

@@ -23,7 +23,7 @@ static const hd_proto_member entry_members[] = {
     [HD_PROTO_BYTES(2)] = HD_MEMBER(HD_PUT_EACH, map_entry, value),
 };
 
-/* The value of an entry that is cut off comes as far as it goes. */
+/* The available part of an entry's value that is cut off. */
 static hd_status take_value(void *user, const hd_proto_field *field)
 {
     *(hd_proto_span *)user = (hd_proto_span){field->data, field->size};
@@ -297,7 +297,7 @@ hd_status xplane_add_arg(xplane_reader *r, uint32_t key, hd_arg_type type, int64
     return HD_OK;
 }
 
-/* What stands behind "word:" in details as "regs:32 grid:16,1,1"; size 0: nothing. */
+/* The value of "word:" in details such as "regs:32 grid:16,1,1"; size 0: none. */
 static hd_string detail(hd_string text, const char *word)
 {
     size_t size = strlen(word);

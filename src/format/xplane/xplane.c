@@ -1,4 +1,4 @@
-/* xplane.c - XPlane as the list of formats sees it, and by what it is known */
+/* xplane.c - the descriptor of XPlane for the list of formats, and detection */
 #include "format/xplane/xplane.h"
 
 /* ---- what a file is ---- */
@@ -36,7 +36,7 @@ bool xplane_is_plane(const unsigned char *head, size_t size)
     return is_plane_name(head + at, size - at < name ? size - at : (size_t)name);
 }
 
-/* Numbers of several bytes, of which there are many, have no UTF-8 in them; one may look like U+FFFD. */
+/* Numbers of several bytes, of which there are many, are not valid UTF-8; one may look like U+FFFD. */
 bool xplane_is_text_copy(const unsigned char *head, size_t size)
 {
     enum { NEAR = 32, ENOUGH = 8 };

@@ -1,7 +1,7 @@
 /* xplane.h - XSpace protobuf: planes of lines of events, with statistics by number
  *
  *     file ──> planes, one at a time (read.c) ──> names of a plane (stats.c) ──> lines and events (events.c) ──> rows
- *                          └──> what is said of planes (planes.c) ──> metadata           └──> flows.c
+ *                          └──> statistics of planes (planes.c) ──> metadata           └──> flows.c
  *
  * In: the bytes of a file. Out: rows of a builder. Begin with read.c.
  */
@@ -52,7 +52,7 @@ typedef struct xplane_event_name {
     bool is_resolved, is_used, has_stats, has_children, is_python;
 } xplane_event_name;
 
-/* What of an event makes flows and categories. */
+/* Data of an event for flows and categories. */
 typedef struct xplane_facts {
     uint64_t type[2], id[2], flow; /* of producer, consumer */
     bool has_id[2];
@@ -101,9 +101,9 @@ typedef struct xplane_reader {
     uint64_t base_offset;
     bool is_cut; /* the input ends within it */
     xplane_plane plane;
-    uint64_t plane_count, planes_before; /* before: those of the hosts before this one */
+    uint64_t plane_count, planes_before; /* before: planes of previous hosts */
     uint32_t first_track;                /* of this host */
-    bool only_clock;                     /* read profile_start_ns and nothing else */
+    bool only_clock;                     /* read only profile_start_ns */
     int64_t shift_ns;                    /* of the times of this host, unless they are Unix times */
     int64_t host;                        /* its rank; HD_NO_NUMBER: it is the only one */
 
@@ -122,17 +122,17 @@ typedef struct xplane_reader {
 
     xplane_flow_point *flows;
     size_t flow_count, flow_capacity;
-    hd_map flow_ends;  /* by type and id: 1 it has a producer, 2 a consumer, 3 both */
+    hd_map flow_ends;  /* by type and id: 1 has a producer, 2 a consumer, 3 both */
     int64_t flow_base; /* ids of the hosts before */
 
     hd_json_out planes, devices, hostnames, errors, warnings; /* metadata */
     uint32_t hostname;                                        /* the first, string id */
-    int64_t profile_start_ns;                                 /* HD_NO_TIME: not told */
+    int64_t profile_start_ns;                                 /* HD_NO_TIME: unknown */
     int64_t first_ns;                                         /* of all lines with events, HD_NO_TIME: none */
     hd_bytes text;
 } xplane_reader;
 
-/* Does a plane whose name is known begin there? */
+/* Whether a plane with a known name begins there. */
 bool xplane_is_plane(const unsigned char *head, size_t size);
 /* Did something copy the file as text, so that bytes which are no UTF-8 are lost? */
 bool xplane_is_text_copy(const unsigned char *head, size_t size);
@@ -140,11 +140,11 @@ hd_status xplane_read(hd_builder *builder, hd_input *input, const hd_read_option
 hd_status xplane_read_folder(hd_builder *builder, const char *folder, const hd_read_options *options, hd_error *err);
 
 /* read.c */
-/* Count what is damaged or lost at `place` of the plane's bytes (NULL: anywhere). DAMAGED when strict. */
+/* Counts damage or loss at `place` of the plane's bytes (NULL: anywhere). DAMAGED when strict. */
 hd_status xplane_note(xplane_reader *r, const char *code, hd_ledger_level level, const uint8_t *place);
 /* The same, if the message is cut off or broken, or has fields that are not known. */
 hd_status xplane_check(xplane_reader *r, const char *code, const hd_proto_reader *message, const hd_proto_head *head);
-/* Count a message that is not whole, unless that is because the input ends, which is told once. */
+/* Counts an incomplete message, unless the input ends there, which is reported once. */
 hd_status xplane_lose(xplane_reader *r, const char *code, const hd_proto_field *field);
 /* The text's string id, as UTF-8. HD_STRING_NONE: no memory, which the builder remembers. */
 hd_status xplane_text(uint32_t *out, xplane_reader *r, hd_proto_span text);
@@ -156,9 +156,9 @@ hd_status xplane_add_event_name(xplane_reader *r, const hd_proto_field *entry);
 hd_status xplane_read_stat(xplane_arg *out, xplane_reader *r, xplane_facts *facts, const hd_proto_field *field);
 /* The name of an event's number, its arguments made. */
 hd_status xplane_find_event_name(xplane_event_name **out, xplane_reader *r, uint64_t id, const uint8_t *place);
-/* The texts and arguments of a name are made when they are first asked for. */
+/* Makes the texts and arguments of a name at first use. */
 hd_status xplane_resolve_event_name(xplane_reader *r, xplane_event_name *name);
-/* What kernel_details and their like say, in the keys that other readers have. */
+/* The contents of kernel_details and similar, under the keys of other readers. */
 hd_status xplane_add_details(xplane_reader *r, const xplane_arg *arg);
 hd_status xplane_add_arg(xplane_reader *r, uint32_t key, hd_arg_type type, int64_t bits);
 uint32_t xplane_shape_of(xplane_reader *r);
@@ -174,9 +174,9 @@ hd_status xplane_finish_flows(xplane_reader *r);
 #define XPLANE_UNIX_NS INT64_C(1000000000000000000)
 
 /* planes.c */
-/* Whether a plane of that name tells when the profile began. */
+/* Whether a plane of that name has the start of the profile. */
 bool xplane_is_clock(hd_proto_span name);
-/* Names the plane's process; what is said of it goes to the metadata. */
+/* Names the plane's process; its statistics go to the metadata. */
 hd_status xplane_begin_plane(xplane_reader *r);
 hd_status xplane_add_plane_stat(void *reader, const hd_proto_field *field);
 hd_status xplane_end_plane(xplane_reader *r);

@@ -79,7 +79,7 @@ static bool load_sections(program *p)
 
 /* ---- symbols ---- */
 
-/* Of several at one address the first that other files see. */
+/* Of several at one address, the first one that other files can see. */
 static bool index_symbols(program *p)
 {
     uint64_t count = p->symbols.data && p->strings.data ? p->symbols.header.sh_size / sizeof(Elf64_Sym) : 0;

@@ -1,7 +1,7 @@
 /* calls.c - enters and exits -> slices, by a stack for each thread; events -> instants
  *
- * An exit ends the function of its number, and those above it, whose own exits are missing (an exception, longjmp). One
- * that is not on the stack (it was entered before the log begins) is an instant.
+ * An exit ends the function of its number, and those above it on the stack, whose own exits are missing (an exception,
+ * longjmp). The exit of a function that is not on the stack (entered before the log begins) is an instant.
  */
 #include <stdlib.h>
 
@@ -49,7 +49,7 @@ static uint32_t call_shape(xray_reader *r, size_t arg_count)
     return shape;
 }
 
-/* A time beyond the range: the row without one, and the cycles as text. */
+/* A time out of range: the row has none, and the cycles as text. */
 static hd_status add_untimed(xray_reader *r, const xray_thread *t, uint32_t name, uint64_t tsc, uint64_t offset)
 {
     hd_row row = hd_row_of(HD_KIND_OTHER, 0);
@@ -139,7 +139,7 @@ hd_status xray_exit(xray_reader *r, xray_thread *t, uint32_t function, uint64_t 
     return HD_OK;
 }
 
-/* Data as text; what is no UTF-8 in hexadecimal digits. */
+/* Data as text; invalid UTF-8 as hexadecimal digits. */
 static hd_status data_text(uint32_t *out, xray_reader *r, const uint8_t *data, size_t size)
 {
     static const char digits[] = "0123456789abcdef";

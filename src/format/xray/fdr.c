@@ -1,7 +1,7 @@
 /* fdr.c - flight data recorder: buffers of one thread each
  *
- * Versions 1 and 2 write buffers of a fixed size, which the header tells; from 3 on each is behind a record of its
- * extents. A thread's buffers come in any order: they are read in that of their wall times.
+ * Versions 1 and 2 write buffers of a fixed size, given in the header; from 3 on each is preceded by a record of its
+ * extents. A thread's buffers are in any order: they are read in the order of their wall times.
  */
 #include <stdlib.h>
 
@@ -44,7 +44,7 @@ static metadata_kind kind_of(uint8_t first)
 
 /* ---- where buffers are ---- */
 
-/* What the records before the first call say of the buffer. */
+/* Reads the records before the first call of the buffer. */
 static hd_status look_into(xray_reader *r, buffer *b)
 {
     enum { LOOK_RECORDS = 8 };
@@ -67,7 +67,7 @@ static hd_status look_into(xray_reader *r, buffer *b)
     return HD_OK;
 }
 
-/* A record of extents with a new buffer behind it, at or behind `at`; the end of the file if there is none. */
+/* A record of extents followed by a new buffer, at or after `at`; the end of the file if there is none. */
 static hd_status find_extents(uint64_t *out, xray_reader *r, uint64_t at)
 {
     enum { FIRST = EXTENTS << 1 | 1, NEXT = NEW_BUFFER << 1 | 1 };
@@ -185,7 +185,7 @@ static void note_clock(expander *e, uint64_t tsc)
     e->r->base_ns = wall;
 }
 
-/* The bytes of the event stand behind its record. Version 5 has the time since the last record, the others times. */
+/* The bytes of the event come after its record. Version 5 has the time since the last record, others absolute times. */
 static hd_status read_event(expander *e, const uint8_t *body, bool is_typed)
 {
     xray_reader *r = e->r;
@@ -209,7 +209,7 @@ static hd_status read_metadata(expander *e, const uint8_t *p)
     switch (kind_of(*p)) {
     case NEW_BUFFER: e->tid = (uint32_t)hd_le_get(body, 4); return set_thread(e);
     case PROCESS: e->pid = (uint32_t)hd_le_get(body, 4); return set_thread(e);
-    case END_OF_BUFFER: e->in.at = e->in.size; return HD_OK; /* what follows is none */
+    case END_OF_BUFFER: e->in.at = e->in.size; return HD_OK; /* no valid record follows */
     case NEW_CPU:
         e->cpu = (uint16_t)hd_le_get(body, 2);
         note_clock(e, hd_le_get(body + 2, 8));

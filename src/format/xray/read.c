@@ -3,12 +3,12 @@
  * Format   a header of 32 bytes, then records; specified by LLVM, "XRay Flight Data Recorder Trace Format", and
  *             compiler-rt's records of it. Basic ("naive") logs of versions 1 to 3, FDR logs of 1 to 5.
  *             docs/formats/xray.md has the mapping
- * Sniffs   a possible header with a possible record behind it
+ * Sniffs   a plausible header followed by a plausible record
  * Maps     enter and exit -> slice; custom and typed events -> instants; arguments of calls -> arguments
  * Units    cycles -> ns and ps by the header's frequency        Shapes   an enter and its exit -> 1 row
  * Limits   XRAY_ARGS arguments a call
- * Damage   records that are none are skipped and counted; of FDR, reading goes on with the next buffer
- * Errors   FORMAT: a version that is not known; DAMAGED: strict; those of options->binary
+ * Damage   invalid records are skipped and counted; with FDR, reading continues with the next buffer
+ * Errors   FORMAT: an unknown version; DAMAGED: strict; those of options->binary
  */
 #include "format/xray/xray.h"
 
@@ -44,7 +44,7 @@ bool xray_time(int64_t *out_ns, uint32_t *out_ps, const xray_reader *r, uint64_t
     return true;
 }
 
-/* As llvm-xray calls what it has no name for. */
+/* llvm-xray's name for unknown functions. */
 static uint32_t make_name(xray_reader *r, uint32_t function)
 {
     char text[16];

@@ -1,9 +1,9 @@
-/* xray.c - XRay as the list of formats sees it, and by what it is known */
+/* xray.c - the descriptor of XRay for the list of formats, and detection */
 #include "format/xray/xray.h"
 
 /* ---- what a file is ---- */
 
-/* A header without a magic number: version, type and clock must be possible, and so must what follows. */
+/* A header without a magic number: version, type and clock must be plausible, and so must the following record. */
 static bool is_header(const unsigned char *head)
 {
     static const uint64_t SLOWEST = 1000, FASTEST = UINT64_C(100000000000);

@@ -32,7 +32,7 @@ typedef struct xray_thread {
     uint32_t track;
     xray_frame *frames;
     size_t count, capacity;
-    uint64_t *args; /* of the frames, one after the other */
+    uint64_t *args; /* of the frames, consecutive */
     size_t arg_count, arg_capacity;
 } xray_thread;
 
@@ -60,14 +60,14 @@ typedef struct xray_reader {
 
     uint32_t category, key_cpu, key_arg[XRAY_ARGS], key_type, key_data, key_tsc;
     uint32_t call_shapes[XRAY_ARGS + 1]; /* by number of args, + 1; 0: not made yet */
-    int64_t base_ns;                     /* HD_NO_TIME: not told */
+    int64_t base_ns;                     /* HD_NO_TIME: unknown */
     hd_bytes text;
 } xray_reader;
 
 hd_status xray_read(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err);
 
 /* read.c */
-/* Count what is damaged, lost or worth a word at an offset. DAMAGED when strict, but for notes. */
+/* Counts damage, a loss or a note at an offset. DAMAGED when strict, except for notes. */
 hd_status xray_note(xray_reader *r, const char *code, hd_ledger_level level, uint64_t count, uint64_t offset);
 /* The name of a function, string id. */
 uint32_t xray_name(xray_reader *r, uint32_t function);
@@ -88,12 +88,12 @@ hd_status xray_exit(xray_reader *r, xray_thread *t, uint32_t function, uint64_t 
 /* type: of a typed event, -1: a custom one. */
 hd_status xray_add_event(xray_reader *r, const xray_thread *t, int32_t type, uint64_t tsc, uint16_t cpu,
                          const uint8_t *data, size_t size);
-/* What was never left. */
+/* Functions without an exit. */
 hd_status xray_finish_calls(xray_reader *r);
 void xray_calls_deinit(xray_reader *r);
 
 /* binary.c */
-/* Names from options->binary, else from the program that the log's name says, beside it. Errors: only of the former. */
+/* Names from options->binary, else from the program in the log's name, next to the log. Errors: only for the former. */
 hd_status xray_find_names(xray_reader *r, const hd_input *input);
 
 #endif

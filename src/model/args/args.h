@@ -17,7 +17,7 @@ bool gpu_arg_is_used(const gpu_arg *arg);
 bool gpu_arg_get(hd_value *out, gpu_arg *arg, const hd_block *block, uint32_t row);
 /* A whole number, also as text; false: there is none. */
 bool gpu_arg_whole(int64_t *out, gpu_arg *arg, const hd_block *block, uint32_t row);
-/* The string id of a text, or of what an object or array was written as; HD_STRING_NONE. */
+/* The string id of a text, or of the original text of an object or array; HD_STRING_NONE. */
 uint32_t gpu_arg_text(gpu_arg *arg, const hd_block *block, uint32_t row);
 /* The text of any value, numbers as well; JSON on one line. false: no memory; *out is HD_NONE where there is none. */
 bool gpu_arg_written(uint32_t *out, gpu_texts *texts, gpu_arg *arg, const hd_block *block, uint32_t row);

@@ -1,11 +1,16 @@
-/* class.c - the table of rules: what kernels of which names do, and which collective a text tells
+/* class.c - the table of rules: classes of kernels by name, and the collective in a text
  *
- * Of a kernel the first rule counts that its short name fits (heddle/names.h: without return type, template arguments
- * and parameters, so that what only takes an ncclComm computes). Names that fit none compute.
+ * The class of a kernel is that of the first rule that matches its short name (heddle/names.h: without return type,
+ * template arguments and parameters, so that a kernel with an ncclComm parameter still computes). Names without a match
+ * are compute. Rules from the user come first, and their globs may also match the unmodified name.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "base/io/lines.h"
+#include "base/memory/vector.h"
+#include "base/text/pattern.h"
 #include "heddle/names.h"
 #include "model/class/class.h"
 
@@ -15,12 +20,13 @@ const char *const gpu_collective_names[GPU_COLLECTIVES + 1] = {"AllReduce", "All
                                                                "Gather",    "Scatter"};
 
 typedef enum rule_match {
-    BEGINS, /* the name begins so, whatever the case */
+    BEGINS, /* the name begins with it, ignoring case */
     WORD,   /* a word of the name begins so: all_reduce, AllReduce, all-reduce for "allreduce" */
-    OP,     /* an operation of XLA: the pattern, then nothing or what numbers it: "send.3" */
+    OP,     /* an operation of XLA: the pattern, then nothing or a number suffix: "send.3" */
+    GLOB,   /* a rule from the user */
 } rule_match;
 
-enum { AS_NAMED = GPU_NO_COLLECTIVE }; /* the words below tell the collective */
+enum { AS_NAMED = GPU_NO_COLLECTIVE }; /* the words below give the collective */
 
 typedef struct rule {
     uint8_t match;
@@ -73,6 +79,11 @@ static const rule rules[] = {
 /* clang-format on */
 enum { RULES = sizeof rules / sizeof *rules };
 
+static struct own_rules {
+    rule *list;
+    size_t count, capacity;
+} own;
+
 /* The first of these that the letters of a text contain. */
 static const struct collective_word {
     const char *word;
@@ -108,14 +119,14 @@ static bool is_joint(char c)
     return c == '_' || c == '-' || c == ' ';
 }
 
-/* A word begins behind what is no letter, and with a capital behind a small letter: two|Shot|All|Reduce. */
+/* A word begins after a character that is not a letter, and at a capital after a small letter: two|Shot|All|Reduce. */
 static bool begins_word(hd_string text, size_t at)
 {
     if (at == 0 || !is_letter(text.data[at - 1])) return true;
     return is_upper(text.data[at]) && !is_upper(text.data[at - 1]);
 }
 
-/* Whether the word stands at a place, whatever the case; joints may part it: all_reduce, AllReduce. */
+/* Whether the word is at a position, ignoring case and separators: all_reduce, AllReduce. */
 static bool stands_at(hd_string text, size_t at, const char *word)
 {
     for (bool first = true; *word; first = false, at++) {
@@ -135,12 +146,15 @@ static bool begins_with(hd_string text, const char *pattern)
 
 /* Where each word begins is found once for all rules. */
 typedef struct name_words {
-    hd_string text;
+    hd_string text, whole;
     size_t *starts, count;
 } name_words;
 
 static bool fits(const rule *r, const name_words *name)
 {
+    if (r->match == GLOB)
+        return hd_glob_matches(r->pattern, name->whole.data, name->whole.size, false) ||
+               hd_glob_matches(r->pattern, name->text.data, name->text.size, false);
     if (r->match != WORD) {
         size_t size = strlen(r->pattern);
         return begins_with(name->text, r->pattern) &&
@@ -152,17 +166,22 @@ static bool fits(const rule *r, const name_words *name)
     return false;
 }
 
+static const rule *rule_at(size_t index)
+{
+    return index < own.count ? &own.list[index] : &rules[index - own.count];
+}
+
 /* NULL: none. */
 static const rule *rule_of(hd_string name)
 {
     char text[HD_NAME_BYTES];
     size_t starts[HD_NAME_BYTES];
-    name_words words_of = {{text, hd_name_short(text, hd_name_plain(name))}, starts, 0};
+    name_words words_of = {{text, hd_name_short(text, hd_name_plain(name))}, name, starts, 0};
     for (size_t at = 0; at < words_of.text.size; at++) {
         if (is_letter(text[at]) && begins_word(words_of.text, at)) starts[words_of.count++] = at;
     }
-    for (size_t i = 0; i < RULES; i++) {
-        if (fits(&rules[i], &words_of)) return &rules[i];
+    for (size_t i = 0; i < own.count + RULES; i++) {
+        if (fits(rule_at(i), &words_of)) return rule_at(i);
     }
     return NULL;
 }
@@ -204,7 +223,8 @@ void gpu_classes_deinit(gpu_classes *classes)
     *classes = (gpu_classes){0};
 }
 
-/* A kernel that tells of a collective is communication, but not one that begins with "hip". */
+/* A kernel whose name contains a collective is communication, unless it begins with "hip" or a rule from the user says
+ * that it computes. */
 gpu_class gpu_class_of(gpu_classes *classes, const hd_work *work)
 {
     if (work->role == HD_ROLE_SET) return GPU_COMPUTE;
@@ -214,23 +234,80 @@ gpu_class gpu_class_of(gpu_classes *classes, const hd_work *work)
     if (!*known) *known = (uint8_t)(gpu_class_of_kernel(name) + 1);
     gpu_class class = (gpu_class)(*known - 1);
     if (class != GPU_COMPUTE || !gpu_arg_is_used(&classes->collective) || begins_with(name, "hip")) return class;
+    if (own.count && rule_of(name) && rule_of(name)->match == GLOB) return class;
     hd_value value;
     uint32_t at;
     const hd_block *block = hd_trace_block_of(&at, classes->trace, HD_KIND_SLICE, work->row);
     return gpu_arg_get(&value, &classes->collective, block, at) ? GPU_COMMUNICATION : class;
 }
 
+/* ---- rules of the user ---- */
+
+/* The index of a word in a list; count: it is not there. */
+static size_t index_of(const char *const *list, size_t count, hd_string word)
+{
+    size_t i = 0;
+    while (i < count && (strlen(list[i]) != word.size || memcmp(list[i], word.data, word.size) != 0)) i++;
+    return i;
+}
+
+static hd_string trimmed(const char *data, size_t size)
+{
+    while (size && strchr(" \t", *data)) data++, size--;
+    while (size && strchr(" \t", data[size - 1])) size--;
+    return (hd_string){data, size};
+}
+
+static hd_status add_line(const hd_line *line, const char *path, hd_error *err)
+{
+    hd_string all = trimmed(line->text, line->size);
+    if (!all.size || *all.data == '#') return HD_OK;
+    const char *colon = memchr(all.data, ':', all.size);
+    hd_string word = trimmed(all.data, colon ? (size_t)(colon - all.data) : 0);
+    hd_string pattern = {all.data, 0};
+    if (colon) pattern = trimmed(colon + 1, all.size - (size_t)(colon + 1 - all.data));
+    size_t class = index_of(gpu_class_names, GPU_CLASSES, word);
+    size_t collective = index_of(gpu_collective_names, GPU_COLLECTIVES, word);
+    if (!pattern.size || line->has_zero || (class == GPU_CLASSES && collective == GPU_COLLECTIVES))
+        return hd_error_set(err, HD_ERR_FORMAT, path, HD_OFFSET_NONE,
+                            "line %llu is no \"CLASS: PATTERN\", such as \"communication: my_ring_*\"; classes are "
+                            "compute, communication, copy, and collectives such as AllReduce",
+                            (unsigned long long)line->number);
+    if (!hd_grow((void **)&own.list, &own.capacity, own.count, sizeof *own.list)) return HD_NOMEM(err);
+    char *copy = strndup(pattern.data, pattern.size);
+    if (!copy) return HD_NOMEM(err);
+    own.list[own.count++] = (rule){GLOB, copy, class < GPU_CLASSES ? (uint8_t) class : GPU_COMMUNICATION,
+                                   (uint8_t)collective, "of --groups"};
+    return HD_OK;
+}
+
+hd_status hd_class_rules_read(const char *path, hd_error *err)
+{
+    hd_input *input;
+    hd_line line;
+    HD_TRY(hd_input_open(&input, path, NULL, err));
+    hd_lines lines = {.input = input, .may_end_open = true};
+    hd_status status = hd_lines_next(&line, &lines, err);
+    for (; status == HD_OK; status = hd_lines_next(&line, &lines, err)) {
+        status = add_line(&line, path, err);
+        if (status != HD_OK) break;
+    }
+    hd_lines_deinit(&lines);
+    hd_input_close(input);
+    return status == HD_END ? HD_OK : status;
+}
+
 /* ---- listing ---- */
 
 size_t hd_class_rule_count(void)
 {
-    return RULES;
+    return own.count + RULES;
 }
 
 hd_class_rule hd_class_rule_at(size_t index)
 {
-    static const char *const where[] = {"begins with", "has the word", "is the operation"};
-    const rule *r = &rules[index];
+    static const char *const where[] = {"begins with", "has the word", "is the operation", "matches"};
+    const rule *r = rule_at(index);
     return (hd_class_rule){where[r->match], r->pattern, gpu_class_names[r->class],
                            r->collective == AS_NAMED ? NULL : gpu_collective_names[r->collective], r->about};
 }

@@ -1,7 +1,7 @@
-/* class.h - what GPU work does: compute, communicate, copy; and which collective: the one table of rules
+/* class.h - classes of GPU activities (compute, communication, copy) and kinds of collectives: the only table of rules
  *
- * In: the role and the name of a piece of work, and what its arguments say. Out: its class, and the kind of its
- * collective. Whoever tells classes apart asks here. Begin with class.c.
+ * In: the role and name of a GPU activity, and its arguments. Out: its class, and the kind of its collective. All code
+ * that needs classes uses this. Begin with class.c.
  */
 #ifndef HD_MODEL_CLASS_CLASS_H
 #define HD_MODEL_CLASS_CLASS_H
@@ -30,13 +30,13 @@ extern const char *const gpu_collective_names[GPU_COLLECTIVES + 1]; /* the last 
 
 /* Of a kernel by its name alone. */
 gpu_class gpu_class_of_kernel(hd_string name);
-/* The collective that a kernel's name or any other text tells, "allreduce", "_allgather_base". */
+/* The collective in a kernel's name or any other text, "allreduce", "_allgather_base". */
 gpu_collective gpu_collective_of(hd_string text);
 
-/* Classes of a trace's work, each name looked at once. One thread at a time. */
+/* Classes of a trace's activities, each name evaluated once. One thread at a time. */
 typedef struct gpu_classes {
     const hd_trace *trace;
-    uint8_t *by_name; /* by string: gpu_class + 1 of a kernel, 0: not asked yet */
+    uint8_t *by_name; /* by string: gpu_class + 1 of a kernel, 0: not computed yet */
     gpu_arg collective;
 } gpu_classes;
 bool gpu_classes_init(gpu_classes *classes, const hd_trace *trace); /* false: no memory; deinit either way */

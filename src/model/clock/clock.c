@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "trace/shift.h"
+#include "trace/clock.h"
 
 bool hd_clock_shifts(int64_t *shifts, int64_t *out_base, const int64_t *bases, size_t count)
 {
@@ -31,22 +31,28 @@ bool hd_clock_is_one_run(const hd_clock_span *spans, size_t count)
     return high - low <= 2 * sum;
 }
 
+bool hd_clock_shifts_of(int64_t *shifts, const hd_trace_facts *const *facts, size_t count)
+{
+    int64_t low = HD_NO_TIME;
+    bool shared = count != 0;
+    for (size_t i = 0; i < count; i++) shifts[i] = facts[i]->base_ns; /* each is read before it is written */
+    if (shared) shared = hd_clock_shifts(shifts, &low, shifts, count);
+    for (size_t i = 0; shared && i < count; i++)
+        shared = hd_shift_fits(facts[i]->start_ns, shifts[i]) && hd_shift_fits(facts[i]->end_ns, shifts[i]);
+    for (size_t i = 0; !shared && i < count; i++) shifts[i] = 0;
+    return shared;
+}
+
 hd_status hd_traces_share_clock(bool *out_shared, hd_trace *const *traces, size_t count, hd_error *err)
 {
-    int64_t *shifts = calloc(2 * count + 1, sizeof *shifts), *bases = shifts ? shifts + count : NULL, base;
-    hd_status status = shifts ? HD_OK : HD_NOMEM(err);
-    for (size_t i = 0; i < count && shifts; i++) bases[i] = hd_trace_facts_of(traces[i])->base_ns;
-    *out_shared = shifts && hd_clock_shifts(shifts, &base, bases, count);
-    size_t moved = 0;
-    while (*out_shared && status == HD_OK && moved < count) {
-        status = hd_trace_shift(traces[moved], shifts[moved], err);
-        if (status == HD_OK) moved++;
-    }
-    if (status == HD_ERR_LIMIT) { /* times that are too far apart stay as they were */
-        *out_shared = false;
-        for (status = HD_OK; moved && status == HD_OK; moved--)
-            status = hd_trace_shift(traces[moved - 1], -shifts[moved - 1], err);
-    }
+    int64_t *shifts = calloc(count + 1, sizeof *shifts);
+    const hd_trace_facts **facts = calloc(count + 1, sizeof *facts);
+    hd_status status = shifts && facts ? HD_OK : HD_NOMEM(err);
+    for (size_t i = 0; i < count && status == HD_OK; i++) facts[i] = hd_trace_facts_of(traces[i]);
+    *out_shared = status == HD_OK && hd_clock_shifts_of(shifts, facts, count);
+    for (size_t i = 0; *out_shared && i < count && status == HD_OK; i++)
+        status = hd_trace_shift(traces[i], shifts[i], err);
     free(shifts);
+    free(facts);
     return status;
 }

@@ -1,4 +1,4 @@
-/* contexts.c - CPU stacks out of slices: lanes are gathered in batches, swept by several threads, handed out
+/* contexts.c - CPU stacks from slices: gathers lanes in batches, sweeps them with several threads, and passes them on
  *
  * Each lane has a tree of its own, whose names are the trace's string ids; they go into the caller's tree lane by lane,
  * so that its nodes do not depend on which thread was first.
@@ -19,7 +19,7 @@
 
 enum { CHUNK_ROWS = 2048, BATCH_SLICES = 1 << 23, HANDED_OUT = 512 };
 
-/* What was seen on a lane. */
+/* Kinds of slices seen on a lane. */
 enum { SEEN_GPU = 1, SEEN_CPU = 2, SEEN_WANTED = 4 };
 
 typedef struct walk walk;
@@ -28,7 +28,7 @@ typedef struct walk walk;
 typedef struct walk_worker {
     walk *w;
     size_t block_from, block_until;
-    uint64_t *next; /* by track: slices of the lane in these blocks; then the place of the next of them */
+    uint64_t *next; /* by track: slices of the lane in these blocks; then the index of the next of them */
     uint8_t *seen;  /* by track: of the lane in these blocks */
     context_sweep sweep;
     hd_error error;
@@ -69,7 +69,7 @@ static uint32_t chunk_rows(const hd_block *block, uint32_t first)
     return left < CHUNK_ROWS ? left : CHUNK_ROWS;
 }
 
-/* Place of the first of the rows asked for that is not before `row`. */
+/* Index of the first requested row that is not before `row`. */
 static size_t wanted_from(const hd_context_options *options, uint64_t row)
 {
     size_t low = 0, high = options->rows ? options->row_count : 0;
@@ -141,7 +141,7 @@ static void count_rows(void *state)
     each_chunk(state, count_chunk);
 }
 
-/* GPU rows are left out: queues, and what has GPU work, unless ops or calls stand on them too. */
+/* GPU tracks are left out: queues, and tracks with GPU activities, unless they also have ops or calls. */
 static bool list_lanes(walk *w)
 {
     w->lanes = calloc((size_t)w->track_count + 1, sizeof *w->lanes);
@@ -246,7 +246,8 @@ static void sweep_lanes(void *state)
 
 /* ---- handing out ---- */
 
-/* The lane's tree into the caller's; map[node] is the node there. names: by string id, HD_NONE: not asked yet. */
+/* Copies the lane's tree into the caller's; map[node] is the node there. names: by string id, HD_NONE: not mapped
+ * yet. */
 static hd_status add_tree(uint32_t **out_map, hd_stacks *to, const hd_stacks *from, const hd_trace *trace,
                           uint32_t *names, hd_error *err)
 {

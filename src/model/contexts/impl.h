@@ -10,14 +10,14 @@
 /* It has a part in CPU stacks. `recording` is the string id of the category "Trace". */
 bool context_is_cpu(hd_role role, uint32_t category, uint32_t recording);
 
-/* In spans of contexts `name` says whether a slice was asked for; then it is its node. */
+/* In spans of contexts `name` says whether a slice is requested; later it is its node. */
 enum { CONTEXT_SKIPPED = 0, CONTEXT_WANTED = 1 };
 
 /* A slice that began and did not end. */
 typedef struct context_open {
     int64_t end, least_end; /* its own; the smallest of those up to here */
     uint32_t row;
-    uint32_t node; /* of all slices on the stack up to here; HD_NONE: not asked for yet */
+    uint32_t node; /* of all slices on the stack up to here; HD_NONE: not needed yet */
 } context_open;
 
 /* Memory of one thread that sweeps lanes. */
@@ -42,8 +42,8 @@ typedef struct context_sweep {
     const hd_block *block;
 } context_sweep;
 
-/* Sorts the spans of a lane and finds the nodes of those wanted and, where self is not NULL, everybody's self time in
- * ns. `stacks` is the lane's own. Errors: MEMORY. */
+/* Sorts the spans of a lane and finds the nodes of requested ones and, unless self is NULL, the self time of all in ns.
+ * `stacks` is the lane's own. Errors: MEMORY. */
 hd_status context_sweep_lane(context_sweep *sweep, hd_stacks *stacks, lane_span *spans, int64_t *self, uint32_t count,
                              hd_error *err);
 void context_sweep_deinit(context_sweep *sweep);

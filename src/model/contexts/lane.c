@@ -1,11 +1,11 @@
-/* lane.c - the slices of one lane: which enclose which, and whose the time is
+/* lane.c - the slices of one lane: nesting, and self time
  *
- * One sweep in start order keeps the slices that began and did not end on a stack. While slices nest, all of the stack
- * encloses the next slice, and its node is that of the slice on top and one frame more: a node is made when a slice
- * below it is asked for, and remembered. Where slices cross, only those of the stack that end late enough enclose a
- * slice; they are looked for one by one. That costs the depth of the stack each time, and millions of slices that all
- * cross each other have more different stacks than memory holds; so once a lane has spent CROSSING_STEPS per slice,
- * what does not enclose a slice leaves the stack for good when that slice comes.
+ * One sweep in start order keeps open slices on a stack. While slices nest, the whole stack encloses the next slice,
+ * and its node is that of the slice on top plus one frame: a node is made when a slice below it is requested, and
+ * cached. If slices cross, only those of the stack that end late enough enclose a slice; they are tested one by one.
+ * That costs the depth of the stack each time, and millions of slices that all cross each other have more distinct
+ * stacks than fit in memory; so once a lane has used CROSSING_STEPS per slice, each new slice removes those that do not
+ * enclose it from the stack for good.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -64,8 +64,8 @@ static uint32_t node_of(context_sweep *s, size_t count)
 
 /* ---- crossing slices ---- */
 
-/* Whether what ends then has ended before the span began. Where it ends just there, a span without a length is still in
- * it, unless another slice took over. */
+/* Whether a slice with this end has ended before the span began. If it ends exactly there, a span of length 0 is still
+ * in it, unless another slice began. */
 static inline bool has_ended(const context_sweep *s, int64_t end, const lane_span *span)
 {
     return end < span->start || (end == span->start && s->latest_start == end);
@@ -79,7 +79,7 @@ static size_t enclosing_prefix(const context_sweep *s, const lane_span *span)
     return low;
 }
 
-/* Above the prefix: what ended goes, and if `strict` all that does not enclose the span. */
+/* Above the prefix: removes ended slices, and if `strict` all that do not enclose the span. */
 static void sieve(context_sweep *s, size_t prefix, const lane_span *span, bool strict)
 {
     size_t kept = prefix;
@@ -87,7 +87,7 @@ static void sieve(context_sweep *s, size_t prefix, const lane_span *span, bool s
         context_open slice = s->open[i];
         if (has_ended(s, slice.end, span) || (strict && slice.end < span->end)) continue;
         int64_t below = kept ? s->open[kept - 1].least_end : INT64_MAX;
-        if (kept < i) slice.node = HD_NONE; /* what it stands on is not what it was */
+        if (kept < i) slice.node = HD_NONE; /* its caller has changed */
         slice.least_end = slice.end < below ? slice.end : below;
         s->open[kept++] = slice;
     }
@@ -106,7 +106,7 @@ static uint32_t crossing_node(context_sweep *s, size_t prefix, const lane_span *
 
 /* ---- the sweep ---- */
 
-/* The span onto the stack; its node if it was asked for. */
+/* Pushes the span onto the stack; returns its node if it is requested. */
 static bool enter(context_sweep *s, lane_span *span)
 {
     bool wanted = span->name == CONTEXT_WANTED, crosses = false;
@@ -132,7 +132,7 @@ static bool enter(context_sweep *s, lane_span *span)
     return node != HD_NONE;
 }
 
-/* Time of the window that lies in [now, until), ns. */
+/* The part of [now, until) in the window, in ns. */
 static int64_t in_window(const context_sweep *s, int64_t now, int64_t until)
 {
     int64_t from = lane_floor(s->units, now), to = lane_floor(s->units, until), length;
@@ -147,7 +147,7 @@ static void give(int64_t *self, int64_t length)
     if (__builtin_add_overflow(*self, length, self)) *self = INT64_MAX;
 }
 
-/* Give the time from `now` until `until` away; what has ended by then leaves the top. */
+/* Assigns the time from `now` until `until` to slices; removes ended ones from the top. */
 static void advance(context_sweep *s, int64_t *self, int64_t now, int64_t until)
 {
     while (s->running_count) {

@@ -1,11 +1,12 @@
-/* bind.h - flow points: their ids, which of them belong together, and the slices they are bound to
+/* bind.h - flow points: their ids, which of them are joined, and the slices they are bound to
  *
- * Flows    of one (category, id, name), ids from id2.local per process, follow each other in time: s starts one, t and
- * f come from the start or step before them; ends of one start may be several, as with CUDA graphs. Ends before the
- * first start belong to the starts that nothing follows, one to each and the rest to the last: such a flow runs
- * backward. Binding  as Chrome does: to the slice around it that began last, or, a flow's end without bp:"e", to the
- * next slice that begins. Slices are points themselves where they have a bind_id with flow_out (a start), flow_in (an
- * end) or both (a step): of one id in the whole trace, whatever their names.
+ * Flows    of one (category, id, name), ids from id2.local per process, are consecutive in time: s starts one, t and f
+ *          come from the start or step before them; a start may have several ends, as with CUDA graphs. Ends before the
+ *          first start belong to the starts without later points, one each and the rest to the last: such a flow runs
+ *          backward
+ * Binding  as in Chrome: to the enclosing slice that began last, or, a flow's end without bp:"e", to the next slice
+ *          that begins. Slices are points themselves if they have a bind_id with flow_out (a start), flow_in (an end)
+ *          or both (a step): of one id in the whole trace, whatever their names
  *
  * In: a trace. Out: for each flow point its flow and its slice. Begin with points.c, then bind.c.
  */
@@ -25,7 +26,7 @@ hd_point_id hd_point_id_of(const hd_trace *trace, uint32_t id_type, int64_t id);
 typedef struct hd_flow_point {
     uint64_t key;                  /* equal: points of the same flows */
     int64_t start_ns, start_below; /* below: as its column has it */
-    uint32_t row, track; /* row: of the flow table; beyond its rows the slices that are points, by hd_flows_bind */
+    uint32_t row, track; /* row: of the flow table; later numbers are the slices that are points, by hd_flows_bind */
     uint32_t from;       /* index of the point before it in its flow; HD_NONE: a start, or the start is missing */
     char phase;
     bool encloses; /* bound to the slice around it, not to the next */
@@ -50,24 +51,22 @@ hd_status hd_slice_points(hd_slice_point **out, size_t *out_count, const hd_trac
 
 /* ---- all points ---- */
 
-bool hd_trace_has_flows(const hd_trace *trace); /* points of either sort, as far as shapes of arguments tell */
+bool hd_trace_has_flows(const hd_trace *trace); /* points of either kind, as far as shapes of arguments show */
 
-/* The points that have a time, in the order of rows; to be freed with hd_large_free. Errors: MEMORY, LIMIT for more
- * than 2^32 of them. */
+/* The points with a time, in row order; free with hd_large_free. Errors: MEMORY, LIMIT for more than 2^32 of them. */
 hd_status hd_flow_points(hd_flow_point **out, size_t *out_count, const hd_trace *trace, hd_error *err);
 /* The same of one category, a string. */
 hd_status hd_flow_points_of(hd_flow_point **out, size_t *out_count, const hd_trace *trace, uint32_t category,
                             hd_error *err);
-/* Sort by `compare`, which has to order them by `number` first: in place, into ever smaller buckets by number. */
+/* Sorts by `compare`, which must order by `number` first: in place, into ever smaller buckets by number. */
 typedef uint64_t hd_flow_number(const void *user, const hd_flow_point *point);
 void hd_flow_points_sort(hd_flow_point *points, size_t count, hd_flow_number *number, const void *user,
                          int (*compare)(const void *, const void *));
-/* Sort them by (key, time, starts first, row) and find where each comes from. The caller may have left some out. */
+/* Sorts them by (key, time, starts first, row) and finds the source of each. The caller may have removed some. */
 void hd_flow_points_join(hd_flow_point *points, size_t count);
 
-/* The slice of each flow point, by row, and behind these the slices that are points; UINT32_MAX: bound to none. The
- * caller frees the list with hd_large_free.
- * Errors: MEMORY, LIMIT (2^32 slices or points). */
+/* The slice of each flow point, by row, followed by the slices that are points; UINT32_MAX: unbound. The caller frees
+ * the list with hd_large_free. Errors: MEMORY, LIMIT (2^32 slices or points). */
 hd_status hd_flows_bind(uint32_t **out, const hd_trace *trace, hd_error *err);
 
 #endif

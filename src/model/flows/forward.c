@@ -163,8 +163,8 @@ static const sequence_op *forward_of(const latest_op *lanes, size_t count, int64
     return NULL;
 }
 
-/* One process and number, in the order of starts: forward ops and the backward ops after them. Of forward ops within
- * each other the innermost made the node of the graph: it started last. */
+/* One process and number, in order of starts: forward ops and the backward ops after them. Of nested forward ops the
+ * innermost created the autograd node: it started last. */
 static bool pair_number(pair_list *pairs, const sequence_list *ops, size_t first, size_t end)
 {
     latest_op lanes[THREADS_OF_A_NUMBER];
@@ -222,7 +222,7 @@ static bool sort_pairs(pair_list *pairs)
     return true;
 }
 
-/* Those by numbers whose backward op has no flow, behind those that have. */
+/* Adds pairs by number whose backward op has no flow, after those with flows. */
 static bool add_others(pair_list *flows, const pair_list *numbers)
 {
     size_t known = flows->count, at = 0;

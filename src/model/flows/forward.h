@@ -1,8 +1,8 @@
 /* forward.h - backward ops and the forward ops they belong to
  *
- * From flows "fwdbwd", which the profiler drew; for other ops from the arguments `Sequence number` and `Fwd thread id`:
- * the forward op (`Fwd thread id` 0 or none) of that number in the process that started last before the backward op;
- * where several threads have some, that of the thread whose tid is the backward op's `Fwd thread id`, or none.
+ * From the profiler's flows "fwdbwd"; for other ops from the arguments `Sequence number` and `Fwd thread id`: the
+ * forward op (`Fwd thread id` 0 or none) with that number in the process that started last before the backward op; if
+ * several threads have one, that of the thread whose tid is the backward op's `Fwd thread id`, or none.
  */
 #ifndef HD_MODEL_FLOWS_FORWARD_H
 #define HD_MODEL_FLOWS_FORWARD_H

@@ -19,7 +19,7 @@ static bool before(const hd_lane_slice *slices, uint32_t a, uint32_t b)
     return x->end != y->end ? x->end > y->end : a < b;
 }
 
-/* Sort indices: those in ascending order stay, stragglers are taken out, merge-sorted and merged back. */
+/* Sorts indices: ascending ones stay, the others are taken out, merge-sorted and merged back. */
 void hd_lane_sort(uint32_t *order, uint32_t *spare, const hd_lane_slice *slices, uint32_t count)
 {
     size_t kept = 0, strays = 0;
@@ -106,7 +106,7 @@ static const hd_lane_slice *slice_at(const hd_bind_index *index, uint32_t positi
     return &index->slices[index->order[position]];
 }
 
-/* The first position of the lane whose slice begins at or behind `at` (strictly behind if `behind`). */
+/* The first position of the lane whose slice begins at or after `at` (strictly after if `behind`). */
 static uint32_t first_from(const hd_bind_index *index, uint32_t lane, int64_t at, bool behind)
 {
     uint32_t low = index->lane_first[lane], high = index->lane_first[lane + 1];
@@ -115,7 +115,7 @@ static uint32_t first_from(const hd_bind_index *index, uint32_t lane, int64_t at
     return low;
 }
 
-/* The last position in [first, end) whose slice ends behind `at`; UINT32_MAX: none. */
+/* The last position in [first, end) whose slice ends after `at`; UINT32_MAX: none. */
 static uint32_t last_ending_behind(const hd_bind_index *index, uint32_t first, uint32_t end, int64_t at)
 {
     for (uint32_t position = end; position > first;) {

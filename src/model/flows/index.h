@@ -25,13 +25,13 @@ typedef struct hd_bind_index {
     uint32_t *lane_first; /* position of each lane's first slice, lane_count + 1 of them */
 } hd_bind_index;
 
-/* Index by the `lane` of the slices, all below lane_count. large: bytes from which on a list lies in a file. */
+/* Index by the `lane` of the slices, all below lane_count. large: size in bytes from which on a list is in a file. */
 hd_status hd_bind_index_init(hd_bind_index *index, const hd_lane_slice *slices, uint32_t count, uint32_t lane_count,
                              uint64_t large, hd_error *err);
 void hd_bind_index_deinit(hd_bind_index *index);
 
-/* As Chrome binds: `enclosing`: the slice that began last of those around `at`; else the first that begins at or behind
- * `at`. UINT32_MAX: none. */
+/* As in Chrome: `enclosing`: the enclosing slice of `at` that began last; else the first that begins at or after `at`.
+ * UINT32_MAX: none. */
 uint32_t hd_bind_find(const hd_bind_index *index, uint32_t lane, int64_t at, bool enclosing);
 
 #endif

@@ -1,4 +1,4 @@
-/* points.c - flow points, their ids, and which of them belong together */
+/* points.c - flow points, their ids, and which of them are joined */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -97,7 +97,7 @@ static hd_status new_points(hd_flow_point **out, size_t *out_count, const hd_tra
     return *out ? HD_OK : HD_NOMEM(err);
 }
 
-/* The rows of a category, HD_NONE: all, that have a time. Returns how many; out NULL: they are counted alone. */
+/* The rows of a category, HD_NONE: all, that have a time. Returns their number; out NULL: counts only. */
 static size_t list_points(hd_flow_point *out, const hd_trace *trace, uint32_t category)
 {
     size_t count = 0;
@@ -148,7 +148,7 @@ hd_status hd_flow_points_of(hd_flow_point **out, size_t *out_count, const hd_tra
 
 enum { BUCKETS_MOST = 1 << 12, BUCKET_POINTS = 16 };
 
-/* Every point to its bucket, by swaps: `next` holds where each bucket begins, and at last where it ends. */
+/* Moves every point to its bucket, by swaps: `next` has the begin of each bucket, and finally its end. */
 static void move_to_buckets(hd_flow_point *points, hd_flow_number *number, const void *user, uint64_t least,
                             unsigned shift, size_t *next, size_t *ends, size_t buckets)
 {
@@ -204,7 +204,7 @@ void hd_flow_points_sort(hd_flow_point *points, size_t count, hd_flow_number *nu
         ends[b] += ends[b - 1];
     }
     move_to_buckets(points, number, user, least, shift, next, ends, buckets);
-    for (size_t b = 0, first = 0; b < buckets; first = ends[b++]) /* none holds both the least and the most */
+    for (size_t b = 0, first = 0; b < buckets; first = ends[b++]) /* no bucket has both the least and the greatest */
         hd_flow_points_sort(points + first, ends[b] - first, number, user, compare);
     free(next);
 }

@@ -51,7 +51,7 @@ static bool *find_launching(const gpu_scope *s)
     return out;
 }
 
-/* A row that has no number as threads have stands for a started and ended range, as in Perfetto's format. */
+/* A track without a thread number represents a started and ended range, as in Perfetto's format. */
 static bool add_slices(collector *c)
 {
     const gpu_slices *slices = &c->s->annotations;

@@ -1,10 +1,10 @@
-/* ranges.h - ranges that a program marked: NVTX and ROCTX, record_function, user annotations, marks
+/* ranges.h - ranges marked by the program: NVTX and ROCTX, record_function, user annotations, marks
  *
  * Pushed and popped ones are slices, and belong to their thread. One that is started and ended (async slices of an
- * annotation's category) may end on another thread and cross others: it belongs to its process. A mark is a range
- * without a length.
+ * annotation's category) may end on another thread and cross others: it belongs to its process. A mark is a range of
+ * length 0.
  *
- * In: a scope. Out: all ranges that have ended. Begin with ranges.c.
+ * In: a scope. Out: all finished ranges. Begin with ranges.c.
  */
 #ifndef HD_MODEL_HOST_RANGES_H
 #define HD_MODEL_HOST_RANGES_H

@@ -1,4 +1,4 @@
-/* slices.c - slices of the host by lane and time, and which of them stand around a time */
+/* slices.c - slices of the host by lane and time, and those that enclose a time */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,23 +15,23 @@ enum { CHUNK_ROWS = 2048, THREAD_BLOCKS = 8 };
 
 /* ---- gathering, by several threads ---- */
 
-/* Each thread goes over its blocks twice: first it finds and counts the slices, then it puts them where they belong. */
+/* Each thread walks its blocks twice: first it finds and counts the slices, then it stores them. */
 typedef struct gatherer {
     const gpu_scope *s;
     hd_roles *roles;
     unsigned wanted;
     const uint8_t *names;    /* by string: not 0: wanted; NULL: all are */
-    const gpu_place *places; /* sorted; NULL: slices are wanted wherever they are */
+    const gpu_place *places; /* sorted; NULL: all slices are wanted */
     const uint32_t *first;   /* of the places, by lane, one more at the end */
     uint32_t *next;          /* by lane, the place at which the search went on last */
     size_t block_from, block_until;
     uint64_t (*found)[HD_BLOCK_ROWS / 64]; /* by block: a bit for each row */
-    uint32_t *at;                          /* by lane: how many were found; then where the next one goes */
+    uint32_t *at;                          /* by lane: number found; then the index of the next one */
     gpu_slice *list;                       /* of all threads */
     int64_t category[CHUNK_ROWS];
 } gatherer;
 
-/* Whether a place lies in [start, end). Most slices begin behind the one before them on their lane. */
+/* Whether a place is in [start, end). Most slices begin after the previous one of their lane. */
 static bool is_near(gatherer *g, uint32_t lane, int64_t start, int64_t end)
 {
     uint32_t low = g->first[lane], last = g->first[lane + 1], next = g->next[lane], high = last;
@@ -123,7 +123,7 @@ static bool sort_lane(gpu_slice *list, uint32_t count, uint64_t large)
     return spare != NULL;
 }
 
-/* Room for what the threads found, lane by lane, and in each lane thread by thread. */
+/* Allocates the results of the threads, lane by lane, and in each lane thread by thread. */
 static bool make_room(gpu_slices *out, gatherer *gatherers, unsigned threads, const gpu_scope *s)
 {
     uint32_t lanes = hd_trace_track_count(s->trace);
@@ -154,7 +154,7 @@ static bool open_gatherer(gatherer *g, size_t from, size_t until)
     return g->found && g->at && (g->next || !g->places);
 }
 
-/* like: what all threads look for. */
+/* like: common settings of the threads. */
 static hd_status gather(gpu_slices *out, const gatherer *like, hd_error *err)
 {
     hd_roles known;
@@ -196,7 +196,7 @@ hd_status gpu_slices_named(gpu_slices *out, const gpu_scope *s, unsigned roles, 
     return gather(out, &(gatherer){.s = s, .wanted = roles, .names = names}, err);
 }
 
-/* As gpu_slices_init, but only what is around one of the places, which are sorted: mostly far less. */
+/* As gpu_slices_init, but only slices around one of the sorted places: mostly far fewer. */
 static hd_status find_around(gpu_slices *out, const gpu_scope *s, unsigned roles, const gpu_place *places, size_t count,
                              hd_error *err)
 {
@@ -274,7 +274,7 @@ static bool sort_places(gpu_place *places, size_t count, uint64_t large)
     return true;
 }
 
-/* What is open at the times of a lane, which ascend. Those that have ended stay below others until these end. */
+/* The slices open at ascending times of a lane. Ended ones stay below others until these end. */
 typedef struct sweeper {
     const gpu_slices *slices;
     uint32_t lane, next, end;
@@ -369,7 +369,8 @@ static hd_status choose_covering(void *user, uint32_t id, const uint32_t *around
     return HD_OK;
 }
 
-/* What covers more than half of a stretch runs in its middle, so that one look there finds all candidates. */
+/* A slice that covers more than half of a range is open in its middle, so that one lookup there finds all
+ * candidates. */
 hd_status gpu_covering_names(uint32_t *out, const gpu_cover *covers, size_t count, const gpu_scope *s, unsigned roles,
                              hd_error *err)
 {

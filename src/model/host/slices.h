@@ -6,27 +6,27 @@
 
 /* All of these roles (bits 1 << hd_role) and of the wanted ranks. Deinit either way. */
 hd_status gpu_slices_init(gpu_slices *out, const gpu_scope *scope, unsigned roles, hd_error *err);
-/* Only those whose name has not 0 in `names`, which is by string id; NULL: all. */
+/* Only slices whose name has a nonzero entry in `names`, by string id; NULL: all. */
 hd_status gpu_slices_named(gpu_slices *out, const gpu_scope *scope, unsigned roles, const uint8_t *names,
                            hd_error *err);
-/* Python frames of nn.Modules; what their names begin with. */
+/* Prefix of the names of nn.Module Python frames. */
 extern const char gpu_module_word[];
 enum { GPU_MODULE_WORD = 11 };
 bool gpu_is_module(hd_string name);
 hd_status gpu_modules_init(gpu_slices *out, const gpu_scope *scope, hd_error *err);
 void gpu_slices_deinit(gpu_slices *slices);
-/* Leave only those for which `keep` is true, which may set their `user`; and of these those that do not begin within
- * another of them. */
+/* Keeps only those for which `keep` is true, which may set their `user`; and of these only those that do not begin
+ * within another. */
 typedef bool gpu_slice_keep(void *user, gpu_slice *slice);
 void gpu_slices_keep_outermost(gpu_slices *slices, const gpu_scope *scope, gpu_slice_keep *keep, void *user);
 
-/* How far slices of one key reach, which come lane by lane by their starts: what is within another of its key, or behind
- * a part of it, counts once in totals of the key. */
+/* Accumulates slices of one key, lane by lane in start order: a slice within another of its key, or the overlapping
+ * part of one, counts once in totals of the key. */
 typedef struct gpu_reach {
     int64_t end;
     uint32_t lane; /* HD_NONE: there was none yet */
 } gpu_reach;
-/* From when on a slice covers what none before it did; its end: it is within one. */
+/* The time from which a slice covers what no earlier one did; its end: it is within one. */
 static inline int64_t gpu_reach_add(gpu_reach *reach, uint32_t lane, int64_t start, int64_t end)
 {
     bool is_first = reach->lane != lane;
@@ -43,7 +43,7 @@ typedef struct gpu_place {
 } gpu_place;
 
 /* The innermost slices of a role around places, whose ids are below `count` and which get sorted: out[id] is the string
-   of its name, HD_STRING_NONE where there is none. */
+ * of its name, HD_STRING_NONE if there is none. */
 hd_status gpu_innermost_names(uint32_t *out, gpu_place *places, size_t count, const gpu_scope *scope, hd_role role,
                               hd_error *err);
 /* A stretch of a lane. */
@@ -51,18 +51,20 @@ typedef struct gpu_cover {
     int64_t start, end;
     uint32_t lane; /* HD_NONE: nowhere */
 } gpu_cover;
-/* out[i] is the string of the name of the innermost slice of these roles (bits) that covers more than half of stretch
- * i, HD_STRING_NONE where none does: what took the time of it, and not what happened to run at one moment. Spans of
- * steps and of a whole recording are no work and do not count. O(n log n). */
+/* out[i] is the string of the name of the innermost slice of these roles (bits) that covers more than half of range i,
+ * HD_STRING_NONE if none does: the slice that took its time, not one that happened to be open at some moment. Spans of
+ * steps and of a whole recording do not count. O(n log n). */
 hd_status gpu_covering_names(uint32_t *out, const gpu_cover *covers, size_t count, const gpu_scope *scope,
                              unsigned roles, hd_error *err);
-/* For sorted places, one after the other: all slices around, outermost first. Anything but HD_OK ends it. */
+/* Called for sorted places, one after the other: all slices around, outermost first. Any status but HD_OK ends it. */
 typedef hd_status gpu_around_found(void *user, uint32_t id, const uint32_t *slices, size_t count, hd_error *err);
 hd_status gpu_around(const gpu_slices *slices, const gpu_place *places, size_t count, gpu_around_found *found,
                      void *user, hd_error *err);
-/* The launches of work that counts as places, sorted, those that are asked for by an operator of another thread where
- * it begins; id is the launch. The caller frees them with hd_large_free. */
+/* The launches of counted activities as sorted places; a launch requested by an operator of another thread is where
+ * that operator begins; id is the launch. The caller frees them with hd_large_free. */
 hd_status gpu_launch_places(gpu_place **out, size_t *out_count, const gpu_scope *scope, hd_error *err);
+/* Of these places those of launches within a backward operator are where its forward operator began; sorted again. */
+hd_status gpu_places_to_forward(gpu_place *places, size_t count, const gpu_scope *scope, hd_error *err);
 /* By launch, the innermost slice around it. The caller frees it with hd_large_free. */
 hd_status gpu_innermost_of_launches(uint32_t **out, const gpu_scope *scope, const gpu_slices *slices, hd_error *err);
 

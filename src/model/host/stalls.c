@@ -1,6 +1,6 @@
 /* stalls.c - the stretches in which no thread of a process begins or ends a slice
  *
- * By thread, stretches without a moment are listed with a stack of what is open; a process stands still where all of
+ * By thread, stretches without a moment are listed with a stack of what is open; a process stalls where all of
  * its threads are in one. Besides the slices, memory is only needed for stretches of a millisecond or more.
  */
 #include "model/host/stalls.h"
@@ -14,7 +14,7 @@
 #include "model/host/syncs.h"
 #include "model/identity/process.h"
 
-enum { STALL_NS = 1000000, USUAL = 4 };
+enum { USUAL = 4 };
 
 static const unsigned NAMED = 1u << HD_ROLE_OP | 1u << HD_ROLE_RUNTIME | 1u << HD_ROLE_DRIVER;
 
@@ -59,7 +59,7 @@ static bool add_moment(sweep *s, uint32_t lane, int64_t time)
     int64_t from = s->last;
     if (time <= from) return true;
     s->last = time;
-    if (s->busy_count || time - from < STALL_NS) return true;
+    if (s->busy_count || time - from < GPU_STALL_NS) return true;
     return add_edge(s, from, lane, 1) && add_edge(s, time, lane, -1);
 }
 
@@ -142,7 +142,8 @@ static bool find_candidates(sweep *s)
         const edge *now = &s->edges[i], *next = now + 1;
         inside = (i && now[-1].process != now->process ? 0 : inside) + (uint32_t)now->step;
         if (now->process >= tracks || inside != s->lanes[now->process] || i + 1 == s->edge_count) continue;
-        if (next->time - now->time < STALL_NS || now->time <= -GPU_LAST_TIME || next->time >= GPU_LAST_TIME) continue;
+        if (next->time - now->time < GPU_STALL_NS || now->time <= -GPU_LAST_TIME || next->time >= GPU_LAST_TIME)
+            continue;
         if (!hd_grow((void **)&s->out->list, &s->capacity, s->out->count, sizeof *s->out->list)) return false;
         s->out->list[s->out->count++] = (gpu_stall){now->time, next->time, next->lane, HD_STRING_NONE};
     }
@@ -164,7 +165,7 @@ static hd_status name_candidates(sweep *s, hd_error *err)
     return status;
 }
 
-/* By string: how many operators of the name there are, how many of them stand still, when the first has ended. */
+/* By string: how many operators of the name there are, how many of them stall, when the first has ended. */
 typedef struct usual {
     uint64_t slices, stalls;
     int64_t first_start, first_end;

@@ -13,7 +13,7 @@
 
 /* Calls that wait for the copies and memsets that they launch. */
 typedef struct awaited {
-    uint8_t *names; /* by string: hd_sync_kind; HD_SYNC_KINDS: where one of the rows has it */
+    uint8_t *names; /* by string: hd_sync_kind; HD_SYNC_KINDS: if one of the rows is in the list */
     uint32_t *rows; /* sorted */
     size_t count, capacity;
 } awaited;

@@ -1,6 +1,6 @@
-/* waits.c - waits for other ranks that are part of a collective, though no work
+/* waits.c - waits for other ranks that are part of a collective but are not GPU activities
  *
- * A kernel of NCCL contains its waiting. On an Ascend NPU a collective is many tasks, and between its copies stand waits
+ * A kernel of NCCL includes its waiting. On an Ascend NPU a collective is many tasks, and between its copies are waits
  * for other ranks, "Notify Wait", on the same queue.
  */
 #include "model/host/waits.h"
@@ -27,7 +27,7 @@ typedef struct wait_names {
     uint8_t is_one[]; /* by string */
 } wait_names;
 
-/* They stay with the launches, so that each report need not go over all strings again. NULL: no memory. */
+/* Cached with the launches, so that reports need not scan all strings again. NULL: no memory. */
 static const wait_names *names_of(const hd_trace *trace, const hd_launches *launches)
 {
     void **place = (void **)&((hd_launches *)launches)->wait_names, *before = __atomic_load_n(place, __ATOMIC_ACQUIRE);
@@ -71,7 +71,7 @@ gpu_span gpu_wait_span(const gpu_slice *wait, const gpu_device *device)
     return (gpu_span){start, end > start ? end : start};
 }
 
-/* Takes place in the list of each device, if there is one. */
+/* Adds waits to the list of each device, if there is one. */
 static void go_over_waits(gpu_span **lists, size_t *counts, const gpu_scope *s, const gpu_slices *waits)
 {
     for (uint32_t r = 0; r < s->row_count; r++) {

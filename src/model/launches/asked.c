@@ -1,8 +1,8 @@
-/* asked.c - the operators that asked for launches which another thread makes
+/* asked.c - the operators that requested launches which another thread makes
  *
- * PyTorch on Ascend puts work into a queue, which a thread of its own empties: the call that launches stands among no
- * operators. The profiler tells from which the work is by flows "async_npu", from the operator to the work. Behind a
- * conversion to Perfetto's format, whose flows have no category, it is any flow from an operator to a work.
+ * PyTorch on Ascend puts work into a queue, which a thread of its own empties: the launching call is not within the
+ * operator. The profiler links operator and activity by flows "async_npu". After a conversion to Perfetto's format,
+ * whose flows have no category, any flow from an operator to an activity counts.
  */
 #include "base/error.h"
 #include "base/memory/large.h"
@@ -12,7 +12,7 @@
 #include "model/launches/impl.h"
 #include "trace/event.h"
 
-/* The points of that category; those of others are left out. */
+/* Keeps the points of that category. */
 static size_t keep_category(hd_flow_point *points, size_t count, const hd_trace *trace, uint32_t category)
 {
     size_t kept = 0;
@@ -24,7 +24,7 @@ static size_t keep_category(hd_flow_point *points, size_t count, const hd_trace 
     return kept;
 }
 
-/* The launch of the work that is the slice of a row; HD_NONE. */
+/* The launch of the activity that is the slice of a row; HD_NONE. */
 static uint32_t launch_of(const hd_launches *launches, uint32_t row)
 {
     size_t low = 0, high = launches->work_count;

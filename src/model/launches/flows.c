@@ -1,7 +1,7 @@
-/* flows.c - works that no id joins: by the flow that ends at them
+/* flows.c - activities without a matching id: by the flow that ends at them
  *
- * An end is bound among the works of its lane only, as annotations may stand around them; most traces have no such end
- * whose work lacks a launch, and then nothing else is looked at. The start of its flow is bound among all slices.
+ * An end is bound among the activities of its lane only, since annotations may be around them; most traces have no such
+ * end whose activity lacks a launch, and then nothing else is read. The start of its flow is bound among all slices.
  */
 #include <stdlib.h>
 
@@ -50,7 +50,7 @@ static bool *open_lanes(bool *out_any, const launch_finder *f)
     return lanes;
 }
 
-/* The works of those lanes as slices, and which they are; *out_count of them. false: no memory. */
+/* The activities of those lanes as slices, and their indices; *out_count of them. false: no memory. */
 static bool list_works(hd_lane_slice **out, uint32_t **out_works, uint32_t *out_count, const launch_finder *f,
                        const bool *lanes)
 {
@@ -71,7 +71,7 @@ static bool list_works(hd_lane_slice **out, uint32_t **out_works, uint32_t *out_
     return slices && works;
 }
 
-/* Only ends that came before their start come from a point behind them, and that is a start. */
+/* Only ends that came before their start have a later source point, and that is a start. */
 uint32_t *launches_find_starts(const hd_flow_point *points, size_t count, uint64_t large)
 {
     uint32_t *starts = hd_large_new(count + 1, sizeof *starts, large);
@@ -137,7 +137,7 @@ static int by_row(const void *a, const void *b)
     return (x->work > y->work) - (x->work < y->work);
 }
 
-/* The call of a slice among those that were gathered; HD_NONE: it is none of them. */
+/* The call of a slice among the gathered ones; HD_NONE: none of them. */
 static uint32_t find_call(const launch_finder *f, size_t count, uint32_t row)
 {
     size_t low = 0, high = count;
@@ -152,7 +152,7 @@ static bool is_work(const launch_finder *f, uint32_t row)
     return low < f->work_count && f->works[low].row == row;
 }
 
-/* A slice that is no call by its category, nor anything of the GPU, becomes one. HD_NONE: it cannot. */
+/* A slice that is neither a call by its category, nor of the GPU, becomes a call. HD_NONE: impossible. */
 static uint32_t make_call(bool *out_fine, launch_finder *f, uint32_t row)
 {
     hd_event event = hd_event_at(f->trace, HD_KIND_SLICE, row);
@@ -176,7 +176,7 @@ static uint32_t make_call(bool *out_fine, launch_finder *f, uint32_t row)
     return call;
 }
 
-/* Of several flows to a work the one from a call of a runtime counts, then the one that started last. */
+/* Of several flows to an activity the one from a runtime call counts, then the one that started last. */
 static bool is_better(const launch_finder *f, size_t call_count, uint32_t call, uint32_t than)
 {
     bool is_call = call < call_count, was_call = than < call_count;

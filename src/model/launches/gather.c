@@ -1,6 +1,6 @@
-/* gather.c - calls and GPU work of a trace, by several threads
+/* gather.c - gathers calls and GPU activities of a trace, with several threads
  *
- * What a slice is says trace_roles.h.
+ * trace_roles.h gives the role of a slice.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -129,7 +129,7 @@ static void gather_blocks(void *state)
 
 /* ---- threads ---- */
 
-/* Append a thread's list to the whole; a list that nothing stands before is taken as it is. */
+/* Appends a thread's list to the whole; the first list is taken without a copy. */
 static bool append(void **list, size_t *count, void *more, size_t more_count, size_t size, uint64_t large)
 {
     if (*count == 0) {

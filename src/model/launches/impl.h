@@ -1,8 +1,8 @@
-/* impl.h - what hd_launches_new is made of
+/* impl.h - the parts of hd_launches_new
  *
- * In: a trace. Out: hd_launches, each work with its call. Begin with launches.c: gather.c finds both, join.c joins
- * them by correlation id, processes.c tells whose work is whose, flows.c joins by flows; asked.c finds the operators
- * that asked for calls of other threads.
+ * In: a trace. Out: hd_launches, each activity with its call. Begin with launches.c: gather.c finds both, join.c joins
+ * them by correlation id, processes.c finds the process of activities, flows.c joins by flows; asked.c finds the
+ * operators that requested calls of other threads.
  */
 #ifndef HD_MODEL_LAUNCHES_IMPL_H
 #define HD_MODEL_LAUNCHES_IMPL_H
@@ -19,19 +19,19 @@ typedef struct launch_call {
     uint64_t row;
     int64_t id, start_ns, duration_ns;
     uint32_t track, name;
-    uint32_t outer; /* index of the call that stands for it, mostly itself */
+    uint32_t outer; /* index of the call that represents it, mostly itself */
     uint32_t place; /* in the result, HD_NONE: not in it */
     uint8_t sort;
-    bool is_needed; /* something was launched by it */
+    bool is_needed; /* it launched something */
 } launch_call;
 
-/* The call that made the node of a graph whose work this is. */
+/* The call that created the graph node of this activity. */
 typedef struct launch_creator {
     uint32_t work;
     int64_t id;
 } launch_creator;
 
-/* Whose work a row shows, where several processes of a rank make calls. */
+/* The process of a track's activities, if several processes of a rank make calls. */
 typedef struct launch_owner {
     uint32_t process; /* track; HD_NONE: not known, or several */
     enum { LAUNCH_GUESSED, LAUNCH_KNOWN, LAUNCH_TOLD } how;
@@ -50,7 +50,7 @@ typedef struct launch_finder {
     uint32_t *processes;  /* by track, that of no track last */
     bool has_several;     /* processes of a rank make calls with ids */
     launch_owner *owners; /* by lane, likewise; NULL: there are not several */
-    uint64_t guessed;     /* works whose call is not certain */
+    uint64_t guessed;     /* activities with an uncertain call */
     int64_t *ranks;       /* by track, that of no track last: HD_NO_NUMBER if it has none or all have the same */
     uint64_t large;       /* bytes from which on the lists below lie in files: base/memory/large.h */
     launch_call *calls;   /* by row */
@@ -63,7 +63,7 @@ typedef struct launch_finder {
     bool has_limit;                     /* there were 2^32 of something */
 } launch_finder;
 
-/* Where lists by track, which have one more for what is on none, have a track. */
+/* The index of a track in lists by track, which have one more entry for no track. */
 static inline uint32_t launch_slot(const launch_finder *f, uint32_t track)
 {
     uint32_t count = hd_trace_track_count(f->trace);
@@ -75,12 +75,12 @@ static inline int64_t launch_rank(const launch_finder *f, uint32_t track)
     return f->ranks[launch_slot(f, track)];
 }
 
-/* gather.c: fill calls, works, creators. false: no memory. */
+/* gather.c: fills calls, works, creators. false: no memory. */
 bool launches_gather(launch_finder *f);
 /* processes.c. false: no memory. */
 bool launches_find_processes(launch_finder *f);
 bool launches_find_owners(launch_finder *f, launch_ties *ties);
-/* A process may have launched a work, by a call of that time; is_certain: no other did. */
+/* A process may have launched an activity, by a call of that time; is_certain: no other could have. */
 bool launches_add_tie(launch_ties *ties, const launch_finder *f, const hd_work *work, uint32_t process, int64_t call_ns,
                       bool is_certain);
 void launches_free_ties(launch_ties *ties);
@@ -88,7 +88,7 @@ void launches_free_ties(launch_ties *ties);
 bool launches_name_processes(hd_launches *out, const launch_finder *f);
 /* join.c: by ids; sets outer of the calls, launch of the works, graph_launch of those with a creator. */
 bool launches_join(launch_finder *f);
-/* flows.c: works without a launch, by flows. May add calls. */
+/* flows.c: activities without a launch, by flows. May add calls. */
 hd_status launches_join_flows(launch_finder *f, hd_error *err);
 /* The point that starts the flow of each point; HD_NONE where it is missing. hd_large_free; NULL: no memory. */
 uint32_t *launches_find_starts(const hd_flow_point *points, size_t count, uint64_t large);

@@ -1,8 +1,7 @@
-/* join.c - works and their calls by correlation id
+/* join.c - joins activities and their calls by correlation id
  *
- * Both are brought into the order of their ids by a radix sort, then walked side by side. The few calls of one id are
- * put in order by comparing: first by track, to find which calls others; then what is left by time, so that a work
- * finds the last call before it.
+ * Both are sorted by id with a radix sort, then walked together. The few calls of one id are sorted by comparing: first
+ * by track, to find nested calls; then the rest by time, so that an activity finds the last call before it.
  */
 #include <stdlib.h>
 
@@ -25,7 +24,7 @@ typedef struct joiner {
 
 /* ---- sorting ---- */
 
-/* By id, those of one id as they were. */
+/* By id, stably. */
 static void sort_by_id(keyed *list, size_t count, keyed *scratch)
 {
     uint64_t differing = 0;
@@ -48,7 +47,7 @@ static void sort_by_id(keyed *list, size_t count, keyed *scratch)
     if (from != list) memcpy(list, from, count * sizeof *list);
 }
 
-/* hd_sort has no place for the finder, so that calls are compared by what is copied out of them. */
+/* hd_sort passes no context, so calls are compared by copied values. */
 typedef struct candidate {
     int64_t rank, start_ns, end_ns;
     uint32_t track, index;
@@ -81,7 +80,8 @@ static int by_time(const void *a, const void *b)
 
 /* ---- the calls of one id ---- */
 
-/* Calls within another of the same id on the same track are it. Returns how many are left. */
+/* Drops calls nested in another call of the same id on the same track: they are the same launch. Returns how many are
+ * left. */
 static size_t drop_inner(launch_finder *f, candidate *list, size_t count)
 {
     size_t left = 0;
@@ -98,7 +98,7 @@ static size_t drop_inner(launch_finder *f, candidate *list, size_t count)
     return left;
 }
 
-/* The calls that stand for an id, by rank, process and time, into `out`. */
+/* The calls that represent an id, by rank, process and time, into `out`. */
 static size_t candidates_of(candidate *out, launch_finder *f, const keyed *calls, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -132,7 +132,7 @@ static run run_of_rank(const candidate *list, size_t count, int64_t rank)
     return (run){list + first, low - first};
 }
 
-/* Work of no known rank may belong to calls of any one rank, calls of no known rank to all work. */
+/* An activity of unknown rank may belong to calls of any one rank, calls of unknown rank to all activities. */
 static run run_of(const candidate *list, size_t count, int64_t rank)
 {
     run found = count == 1 && list->rank == rank ? (run){list, 1} : run_of_rank(list, count, rank);
@@ -157,7 +157,7 @@ static const candidate *last_before(run r, int64_t start_ns)
     return &r.list[low ? low - 1 : 0];
 }
 
-/* Several processes have the id: that whose work the row shows, else that of the last call before. */
+/* Several processes have the id: takes that of the track's activities, else that of the last call before. */
 static uint32_t choose_of_several(launch_finder *f, run all, const hd_work *work, const launch_owner *owner)
 {
     const candidate *nearest = NULL, *first = all.list;
@@ -197,7 +197,7 @@ static size_t end_of_id(const keyed *list, size_t from, size_t count)
     return end;
 }
 
-/* What is done with a work and the calls of its id. false: no memory. */
+/* Called with an activity and the calls of its id. false: no memory. */
 typedef bool visit(joiner *j, uint32_t work, const candidate *list, size_t count);
 
 static bool walk(joiner *j, const keyed *works, size_t work_count, visit *visit_work)
@@ -223,7 +223,8 @@ static bool walk(joiner *j, const keyed *works, size_t work_count, visit *visit_
     return fine;
 }
 
-/* Ids that one process has speak for it as that of the work's row; the others leave room for each. */
+/* Ids that only one process has are evidence that it owns the activity's track; shared ids are possible evidence for
+ * each. */
 static bool count_ties(joiner *j, uint32_t work, const candidate *list, size_t count)
 {
     const hd_work *of = &j->f->works[work];

@@ -1,4 +1,4 @@
-/* launches.c - GPU work and what launched it: gathered, joined, and put in order */
+/* launches.c - GPU activities and their launches: gathered, joined, and sorted */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -35,7 +35,7 @@ static bool is_launch(const launch_call *calls, uint32_t index)
     return call->is_needed || (call->outer == index && call->sort != HD_LAUNCH_UNKNOWN);
 }
 
-/* A call that is not outer passes on what its name says, where the outer one's says nothing. */
+/* A nested call passes on the kind from its name, if the outer one's name has none. */
 static void pass_sorts_on(launch_finder *f)
 {
     for (size_t i = 0; i < f->call_count; i++) {
@@ -44,7 +44,7 @@ static void pass_sorts_on(launch_finder *f)
     }
 }
 
-/* Bucket by track: calls stand by row, so those of a track are nearly in the order of time. */
+/* Bucket sort by track: calls are in row order, so those of a track are nearly in order of time. */
 static bool list_launches(hd_launches *out, launch_finder *f)
 {
     size_t tracks = (size_t)hd_trace_track_count(f->trace) + 1, sum = 0;
@@ -69,7 +69,7 @@ static bool list_launches(hd_launches *out, launch_finder *f)
             .track = call->track,
             .name = call->name,
             .sort = (hd_launch_sort)call->sort,
-            .work_count = i, /* for now: which call it is */
+            .work_count = i, /* temporarily the index of the call */
         };
     }
     bool fine = out->launches != NULL;
@@ -92,7 +92,7 @@ static void number_launches(hd_launches *out, launch_finder *f)
     }
 }
 
-/* Works without a time have found their launches, and leave the list. */
+/* Activities without a time have found their launches, and are removed from the list. */
 static bool split_untimed(hd_launches *out, launch_finder *f)
 {
     size_t kept = 0, left = 0;

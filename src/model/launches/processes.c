@@ -1,10 +1,10 @@
-/* processes.c - whose work a row of a GPU shows, where several processes make calls
+/* processes.c - the process of the activities on a GPU track, if several processes make calls
  *
- * Told     by the name of the row's process
- * Else     by correlation ids that one process alone has: nine of ten of the row's have to be of one, else of its
- *          GPU's. Rows of a process that itself makes calls are its own.
- * Guessed  if each id is one of several processes: the one whose calls came before most of the works; of equal ones
- *          that whose calls came the same time before each, then one that has no GPU yet, then the first.
+ * Named    by the name of the track's process
+ * Else     by correlation ids that only one process has: nine of ten of the track's must be of one process, else of its
+ *          GPU's. Tracks of a process that itself makes calls are its own
+ * Guessed  if every id is shared: the process whose calls came before most of the activities; of equal ones the one
+ *          with the most constant delay between call and activity, then one that has no GPU yet, then the first
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,11 +15,11 @@
 #include "model/identity/process.h"
 #include "model/launches/impl.h"
 
-/* What speaks for a process as that of a row, or of all rows of a GPU. */
+/* Evidence that a process owns a track, or all tracks of a GPU. */
 struct launch_tie {
     uint32_t of, process; /* of: lane, or the track of the GPU behind the last lane */
     uint64_t certain, possible, seen;
-    double mean, squares; /* of what passes between call and work, in ns */
+    double mean, squares; /* of the delay between call and activity, in ns */
 };
 
 static uint32_t lane_of(const hd_trace *trace, uint32_t track)
@@ -164,7 +164,7 @@ static bool makes_calls(const launch_finder *f, const bool *calls, uint32_t lane
            !(pid.size == (size_t)size && memcmp(pid.data, number, pid.size) == 0);
 }
 
-/* HD_NONE and guessed: what follows is to guess. */
+/* HD_NONE and guessed: a guess is needed. */
 static launch_owner owner_of(const launch_finder *f, const launch_ties *ties, const bool *calls, uint32_t lane)
 {
     uint32_t tracks = hd_trace_track_count(f->trace);
@@ -216,7 +216,7 @@ void launches_free_ties(launch_ties *ties)
 
 /* ---- the result ---- */
 
-/* The one whose calls launched nine of ten of the works of each row. */
+/* The process whose calls launched nine of ten of the activities of each track. */
 static bool name_rows(uint32_t *out, const hd_launches *l, const launch_finder *f)
 {
     launch_ties ties = {0};

@@ -67,7 +67,7 @@ static int by_key_and_time(const void *a, const void *b)
     return (x->row > y->row) - (x->row < y->row);
 }
 
-/* Open begins of a key: a list of all, and for each name the last one, which knows the one before it of its name. So an
+/* Open begins of a key: a list of all, and for each name the last one, linked to the previous one of its name. So an
  * end takes O(1), however many are open. */
 typedef struct link {
     uint32_t before, behind, same_name;
@@ -94,7 +94,7 @@ static bool open_begin(pairing *p, uint32_t at)
     return hd_map_set(&p->last_of_name, p->points[at].key, p->points[at].name, at);
 }
 
-/* What is closed is the last of its name: either it was sought as that, or it is the last of all. */
+/* The closed begin is the last of its name: either it was searched as that, or it is the last of all. */
 static bool close_begin(pairing *p, uint32_t begin, uint32_t end)
 {
     const link *l = &p->links[begin];

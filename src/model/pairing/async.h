@@ -1,9 +1,9 @@
-/* async.h - begins and ends of async slices, paired
+/* async.h - pairs begins and ends of async slices
  *
- * Points of one key belong together. The key of nestable points (b, e, n) is category, id, scope and, unless the id is
+ * Points of one key are paired. The key of nestable points (b, e, n) is category, id, scope and, unless the id is
  * global (id2.global), the process; that of legacy ones (S, T, p, F) is category, id and scope, and the process where
- * the id is local to it (id2.local). Within a key, in the order of time and then of the file, an end closes the last
- * open begin of its name, or the last open begin where none has its name.
+ * the id is local to it (id2.local). Within a key, in order of time and then of the file, an end closes the last open
+ * begin of its name, or the last open begin if none has its name.
  *
  * In: a trace. Out: its async points, each with the point that it begins or ends.
  */

@@ -26,8 +26,8 @@ typedef struct filter_text {
     size_t size;
 } filter_text;
 bool filter_list_passes(filter_list *list, const filter_text *texts, size_t count);
-/* The same for a track: by its name, that of its process, and both with a slash between; where there is no name, by its
- * pid or tid. *failed is set when memory runs out. */
+/* The same for a track: by its name, that of its process, and both joined by a slash; without a name, by its pid or
+ * tid. *failed is set when memory runs out. */
 bool filter_track_passes(bool *failed, filter_list *list, const hd_trace *trace, const hd_track *track);
 
 #endif

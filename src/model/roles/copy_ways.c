@@ -15,7 +15,7 @@ static bool is_place(char c)
     return c == 'H' || c == 'D' || c == 'P' || c == 'A';
 }
 
-/* "HtoD", with no letter beside it; "MemcpyH2D" of TensorFlow and JAX. */
+/* "HtoD", without adjacent letters; "MemcpyH2D" of TensorFlow and JAX. */
 static uint32_t way_of_letters(hd_string name)
 {
     if (name.size == 9 && memcmp(name.data, "Memcpy", 6) == 0 && name.data[7] == '2' && is_place(name.data[6]) &&

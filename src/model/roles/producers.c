@@ -1,14 +1,15 @@
-/* producers.c - who wrote a trace, and which of its rows are a device's: the conventions of producers, one a line
+/* producers.c - recognises the producer of a trace, and the tracks of devices: conventions of producers, one per line
  *
- * Queues   tracks that are streams, and rows that the table says
- * Told     all else of a device: spans of collectives, sums, modules, steps, idle time. They run at the time of the
- *          queues' work and are no work themselves, nor the time of a CPU.
- * Host     the rest. "/device:CPU:0" and "/host:CPU" are threads.
+ * Queues   tracks that are streams, and tracks listed in the table
+ * Told     other tracks of a device: spans of collectives, sums, modules, steps, idle time. They overlap the queues'
+ *          activities and are neither activities nor CPU time
+ * Host     all others. "/device:CPU:0" and "/host:CPU" are threads
  */
 #include <string.h>
 
 #include "model/identity/process.h"
 #include "model/roles/trace_roles.h"
+#include "trace/text.h"
 
 /* Where a word is looked for. */
 typedef enum convention_place {
@@ -17,7 +18,7 @@ typedef enum convention_place {
     ROW,      /* names of rows */
     METADATA, /* top-level keys */
     TEXTS,    /* any name, category or key of an argument */
-    CATEGORY, /* the same; slices of that category are told apart by their names, as if they had none */
+    CATEGORY, /* the same; slices of that category are classified by name, as if they had none */
 } convention_place;
 
 typedef enum convention_match {
@@ -28,8 +29,8 @@ typedef enum convention_match {
     TF_DEVICE, /* "/device:GPU:0", "/job:localhost/replica:0/task:0/device:TPU:1 Compute", of old "/gpu:0" */
 } convention_match;
 
-/* What a process is by that. BY_STREAM: of its rows those called "Stream #13(Kernel)" are queues; BY_XLA: "XLA Ops" is,
- * as on a TPU, which has no streams, until a row is a stream. */
+/* The kind of a process by that. BY_STREAM: its tracks called "Stream #13(Kernel)" are queues; BY_XLA: "XLA Ops" is, as
+ * on a TPU, which has no streams, until a track is a stream. */
 enum { HOST = HD_ROW_HOST, QUEUES = HD_ROW_QUEUE, THREADS = HD_ROW_THREAD, TOLD = HD_ROW_TOLD, BY_STREAM, BY_XLA };
 
 typedef struct convention {
@@ -40,7 +41,7 @@ typedef struct convention {
     uint8_t sort; /* of PROCESS and LABELS; of ROW within a device's process */
 } convention;
 
-/* What our own readers and writers add says nothing of the producer: the keys baseTimeNanoseconds, distributedInfo and
+/* Keys added by our own readers and writers are no evidence for a producer: baseTimeNanoseconds, distributedInfo and
  * deviceProperties, which Kineto has as well. */
 /* clang-format off */
 static const convention conventions[] = {
@@ -76,7 +77,8 @@ static const convention conventions[] = {
     {"rocprof",                      PROCESS,  IS,        "COPY", QUEUES},
     {"rocmProfileData",              ROW,      BEGINS,    "Hip ", HOST},
     {NULL,                           PROCESS,  NUMBERED,  "GPU", QUEUES},
-    {"TensorFlow 1",                 PROCESS,  HAS,       "/stream:all", TOLD}, /* what the numbered streams have */
+    {"TensorFlow 1",                 PROCESS,  HAS,       "/stream:all", TOLD}, /* the same activities as the numbered
+                                                                                   streams */
     {"TensorFlow 1",                 PROCESS,  HAS,       "/stream:", QUEUES},
     {"TensorFlow 1",                 PROCESS,  BEGINS,    "/job:", BY_XLA},
     {"TensorFlow or JAX",            PROCESS,  TF_DEVICE, "", BY_XLA},
@@ -96,13 +98,7 @@ enum { CONVENTIONS = sizeof conventions / sizeof *conventions };
 
 /* ---- words ---- */
 
-static bool begins(hd_string text, const char *word)
-{
-    size_t size = strlen(word);
-    return text.size >= size && memcmp(text.data, word, size) == 0;
-}
-
-/* What stands behind `word` in a text; NULL: it is not in it. */
+/* The text after `word`; NULL: it does not occur. */
 static const char *find(hd_string text, const char *word)
 {
     size_t size = strlen(word);
@@ -115,7 +111,7 @@ static const char *find(hd_string text, const char *word)
 static bool is_numbered(hd_string text, const char *word)
 {
     size_t size = strlen(word);
-    if (text.size == size || !begins(text, word)) return false;
+    if (text.size == size || !hd_string_begins(text, word)) return false;
     for (size_t i = size; i < text.size; i++) {
         if (text.data[i] < '0' || text.data[i] > '9') return false;
     }
@@ -125,20 +121,20 @@ static bool is_numbered(hd_string text, const char *word)
 static bool is_tensorflow_device(hd_string name)
 {
     const char *kind = find(name, "/device:");
-    if (!begins(name, "/")) return false;
+    if (!hd_string_begins(name, "/")) return false;
     if (!kind) return find(name, "/gpu:") != NULL;
     hd_string rest = {kind, name.size - (size_t)(kind - name.data)};
-    return !begins(rest, "CPU:") && !begins(rest, "cpu:") && rest.size && rest.data[0] > '9';
+    return !hd_string_begins(rest, "CPU:") && !hd_string_begins(rest, "cpu:") && rest.size && rest.data[0] > '9';
 }
 
 static bool fits(const convention *c, hd_string text)
 {
     switch (c->match) {
-    case BEGINS: return begins(text, c->word);
+    case BEGINS: return hd_string_begins(text, c->word);
     case HAS: return find(text, c->word) != NULL;
     case NUMBERED: return is_numbered(text, c->word);
     case TF_DEVICE: return is_tensorflow_device(text);
-    default: return text.size == strlen(c->word) && begins(text, c->word);
+    default: return text.size == strlen(c->word) && hd_string_begins(text, c->word);
     }
 }
 
@@ -195,7 +191,7 @@ uint32_t hd_producer_unsaid(const hd_trace *trace, const char *producer, size_t 
 
 /* ---- rows ---- */
 
-/* A TensorFlow 1 device without streams is told apart by its rows, as those of its followers. */
+/* A TensorFlow 1 device without streams is recognised by its tracks, like those of its successors. */
 static uint8_t sort_of_process(const hd_trace *trace, const hd_track *track)
 {
     const convention *name = convention_of(trace, PROCESS, track->name);
@@ -207,7 +203,7 @@ static uint8_t sort_of_process(const hd_trace *trace, const hd_track *track)
 
 static bool is_stream_name(const hd_trace *trace, const hd_track *track)
 {
-    return begins(hd_trace_string(trace, track->name), "Stream #");
+    return hd_string_begins(hd_trace_string(trace, track->name), "Stream #");
 }
 
 static hd_row_sort sort_in(const hd_trace *trace, const hd_track *track, uint8_t process)
@@ -218,7 +214,7 @@ static hd_row_sort sort_in(const hd_trace *trace, const hd_track *track, uint8_t
     switch (process) {
     case QUEUES: return HD_ROW_QUEUE;
     case BY_STREAM: return is_stream_name(trace, track) ? HD_ROW_QUEUE : HD_ROW_TOLD;
-    case BY_XLA: return name.size == 7 && begins(name, "XLA Ops") ? HD_ROW_QUEUE : HD_ROW_TOLD;
+    case BY_XLA: return name.size == 7 && hd_string_begins(name, "XLA Ops") ? HD_ROW_QUEUE : HD_ROW_TOLD;
     case TOLD: return HD_ROW_TOLD;
     case THREADS: return HD_ROW_THREAD;
     default: return HD_ROW_HOST;
@@ -240,7 +236,7 @@ void hd_row_sorts_find(uint8_t *out, const hd_trace *trace)
         process = hd_process_of(trace, t);
         if (process != HD_NONE && out[process] == BY_XLA && is_stream_name(trace, track)) out[process] = BY_STREAM;
     }
-    for (int own = 0; own < 2; own++) { /* rows of processes themselves last: theirs is what the others are asked by */
+    for (int own = 0; own < 2; own++) { /* tracks of processes themselves last: others depend on theirs */
         for (uint32_t t = 0; t < count; t++) {
             const hd_track *track = hd_trace_track_at(trace, t);
             process = hd_process_of(trace, t);

@@ -1,8 +1,9 @@
-/* roles.c - what a slice is, by category and name; what a call launches, by its name */
+/* roles.c - the role of a slice, by category and name; what a call launches, by its name */
 #include <string.h>
 
 #include "model/roles/copy_ways.h"
 #include "model/roles/trace_roles.h"
+#include "trace/text.h"
 
 typedef struct word_role {
     const char *word;
@@ -43,12 +44,6 @@ static bool contains_any_case(hd_string text, const char *word)
     return false;
 }
 
-static bool begins(hd_string text, const char *word)
-{
-    size_t size = strlen(word);
-    return text.size >= size && memcmp(text.data, word, size) == 0;
-}
-
 static hd_string behind(hd_string text, size_t size)
 {
     return (hd_string){text.data + size, text.size - size};
@@ -85,7 +80,7 @@ static const word_role categories[] = {
     {"hsa_api", HD_ROLE_DRIVER},
 };
 
-/* What OTF2, TensorFlow 1 ("Op") and unitrace ("gpu_op") say of calls, or kernels and copies, alike. */
+/* Categories that OTF2, TensorFlow 1 ("Op") and unitrace ("gpu_op") use for different roles. */
 bool hd_role_is_unsaid(hd_string category)
 {
     static const char *const paradigms[] = {"cuda", "hip", "opencl", "op", "gpu_op"};
@@ -97,12 +92,12 @@ bool hd_role_is_unsaid(hd_string category)
 
 bool hd_role_needs_name(hd_string category)
 {
-    return begins(category, "mtia_ccp_");
+    return hd_string_begins(category, "mtia_ccp_");
 }
 
 static hd_role role_of_category(hd_string category, hd_string name)
 {
-    if (hd_role_needs_name(category)) return begins(name, "dma_request") ? HD_ROLE_COPY : HD_ROLE_KERNEL;
+    if (hd_role_needs_name(category)) return hd_string_begins(name, "dma_request") ? HD_ROLE_COPY : HD_ROLE_KERNEL;
     for (size_t i = 0; i < sizeof categories / sizeof *categories; i++) {
         if (category.size == strlen(categories[i].word) && begins_any_case(category, categories[i].word))
             return categories[i].role;
@@ -114,7 +109,7 @@ static hd_role role_of_category(hd_string category, hd_string name)
 
 /* ---- names without a category ---- */
 
-/* How the names begin that CUPTI injections, Kineto and ROCm give to what has no category. */
+/* Prefixes of the names that CUPTI injections, Kineto and ROCm give to slices without a category. */
 static const word_role beginnings[] = {
     {"Kernel: ", HD_ROLE_KERNEL},     {"MemCopy: ", HD_ROLE_COPY},    {"Memcpy: ", HD_ROLE_COPY},
     {"MemSet: ", HD_ROLE_SET},        {"Memset: ", HD_ROLE_SET},      {"Memset (", HD_ROLE_SET},
@@ -132,13 +127,14 @@ static const word_role prefixes[] = {
 static hd_role role_of_name(hd_string name)
 {
     for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++) {
-        if (begins(name, beginnings[i].word)) return beginnings[i].role;
+        if (hd_string_begins(name, beginnings[i].word)) return beginnings[i].role;
     }
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
         size_t size = strlen(prefixes[i].word);
-        if (name.size > size && begins(name, prefixes[i].word) && is_upper(name.data[size])) return prefixes[i].role;
+        if (name.size > size && hd_string_begins(name, prefixes[i].word) && is_upper(name.data[size]))
+            return prefixes[i].role;
     }
-    bool copies = begins(name, "Memcpy") || begins(name, "Copy");
+    bool copies = hd_string_begins(name, "Memcpy") || hd_string_begins(name, "Copy");
     return copies && hd_copy_way_of(name) ? HD_ROLE_COPY : HD_ROLE_OTHER;
 }
 
@@ -149,13 +145,14 @@ hd_role hd_role_of(hd_string category, hd_string name)
 
 /* ---- rows ---- */
 
-/* What stands on a device's queue and is no work, as Ascend and others call it; spaces and underscores are one. */
+/* Events on a device's queue that are not activities, in the names of Ascend and others; spaces and underscores are
+ * equal. */
 static const char *const waits[] = {
     "event_wait",  "event_record", "event_reset", "notify_wait",      "notify_record",
     "write_value", "wait_value",   "free",        "profiling_enable", "profiling_disable",
 };
 
-/* "copy-done.1", "all-reduce-done": XLA waits for what it began before. */
+/* "copy-done.1", "all-reduce-done": XLA waits for an operation begun before. */
 static bool is_done(hd_string name)
 {
     static const char word[] = "-done";
@@ -178,7 +175,8 @@ static bool is_wait(hd_string name)
     return is_done(name);
 }
 
-/* Of a command that unitrace calls as the call that gave it; what is no copy and no fill is a barrier or an event. */
+/* The role of a command that unitrace names after the call that submitted it; anything but copies and fills is a
+ * barrier or an event. */
 static hd_role role_of_command(hd_string name)
 {
     switch (hd_launch_sort_of(name)) {
@@ -189,11 +187,11 @@ static hd_role role_of_command(hd_string name)
     }
 }
 
-/* Of a slice on a queue whose category says nothing. */
+/* The role of a slice on a queue whose category gives none. */
 static hd_role role_on_queue(hd_string name)
 {
     if (is_wait(name)) return HD_ROLE_SYNC;
-    if (begins(name, "zeCommand") || begins(name, "clEnqueue")) return role_of_command(name);
+    if (hd_string_begins(name, "zeCommand") || hd_string_begins(name, "clEnqueue")) return role_of_command(name);
     hd_role role = role_of_name(name);
     if (role != HD_ROLE_OTHER) return role;
     if (begins_any_case(name, "memcpy")) return HD_ROLE_COPY;
@@ -212,18 +210,18 @@ hd_role hd_role_on(hd_string category, hd_string name, hd_row_sort row)
 
 /* ---- what a call launches ---- */
 
-/* Of "cudaError cudaLaunchKernel<char>(…)", "Runtime: cudaLaunchKernel_v7000", "_ZL16cudaLaunchKernelIcE…" and
- * "__cudaLaunchKernel@plt" what begins with the function's own name. */
+/* For "cudaError cudaLaunchKernel<char>(…)", "Runtime: cudaLaunchKernel_v7000", "_ZL16cudaLaunchKernelIcE…" and
+ * "__cudaLaunchKernel@plt" the part from the function's own name on. */
 static hd_string bare_name(hd_string name)
 {
     static const char *const before[] = {"Runtime: ",   "Driver: ",  "static ",      "cudaError_t ", "cudaError ",
                                          "hipError_t ", "CUresult ", "ur_result_t ", "void "};
     for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
-        if (begins(name, before[i])) name = behind(name, strlen(before[i]));
+        if (hd_string_begins(name, before[i])) name = behind(name, strlen(before[i]));
     }
-    if (begins(name, "_Z")) {
+    if (hd_string_begins(name, "_Z")) {
         name = behind(name, 2);
-        if (begins(name, "L")) name = behind(name, 1);
+        if (hd_string_begins(name, "L")) name = behind(name, 1);
         while (name.size && name.data[0] >= '0' && name.data[0] <= '9') name = behind(name, 1);
     }
     while (name.size && name.data[0] == '_') name = behind(name, 1);
@@ -238,7 +236,7 @@ typedef struct word_sort {
 static hd_launch_sort find_sort(hd_string name, const word_sort *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (begins(name, list[i].word)) return list[i].sort;
+        if (hd_string_begins(name, list[i].word)) return list[i].sort;
     }
     return HD_LAUNCH_UNKNOWN;
 }
@@ -260,12 +258,12 @@ static hd_launch_sort sort_of_call(hd_string name)
         {"Memset", HD_LAUNCH_SET},
     };
     for (size_t i = 0; i < sizeof modules / sizeof *modules; i++) {
-        if (!begins(name, modules[i])) continue;
+        if (!hd_string_begins(name, modules[i])) continue;
         name = behind(name, strlen(modules[i]));
         break;
     }
     hd_launch_sort sort = find_sort(name, list, sizeof list / sizeof *list);
-    if (sort != HD_LAUNCH_UNKNOWN || !begins(name, "Launch")) return sort;
+    if (sort != HD_LAUNCH_UNKNOWN || !hd_string_begins(name, "Launch")) return sort;
     /* cudaLaunch and cuLaunch of old, with "_v3020" or "@plt" behind. */
     return name.size == 6 || name.data[6] == '_' || !is_word(name.data[6]) ? HD_LAUNCH_KERNEL : HD_LAUNCH_UNKNOWN;
 }
@@ -303,7 +301,7 @@ hd_launch_sort hd_launch_sort_of(hd_string name)
     name = bare_name(name);
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
         size_t size = strlen(families[i]);
-        if (begins(name, families[i]) && name.size > size && is_upper(name.data[size]))
+        if (hd_string_begins(name, families[i]) && name.size > size && is_upper(name.data[size]))
             return sort_of_call(behind(name, size));
     }
     return find_sort(name, others, sizeof others / sizeof *others);

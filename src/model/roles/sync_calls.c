@@ -1,4 +1,4 @@
-/* sync_calls.c - what a call of a runtime or driver waits for, by its name */
+/* sync_calls.c - what a runtime or driver call waits for, by its name */
 #include "model/roles/sync_calls.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ static bool contains(hd_string text, const char *word)
     return false;
 }
 
-/* "_v7000", "_ptsz", "_ptds", as often as they stand there. */
+/* "_v7000", "_ptsz", "_ptds", repeatedly. */
 static bool is_version(hd_string text)
 {
     while (text.size) {
@@ -78,7 +78,7 @@ bool hd_is_pageable_copy(const hd_trace *trace, const hd_work *work)
     return work->role == HD_ROLE_COPY && contains(hd_trace_string(trace, work->name), "Pageable");
 }
 
-/* A memset of memory that the host can read returns when it is done: nothing but its end says which memory that is. */
+/* A memset of host-readable memory returns when it is done: only its end shows which kind of memory it is. */
 static bool is_awaited_memset(const hd_trace *trace, const hd_launch *launch, const hd_work *work)
 {
     if (work->role != HD_ROLE_SET || work->start_ns == HD_NO_TIME || launch->start_ns == HD_NO_TIME) return false;

@@ -17,7 +17,7 @@ extern const char *const hd_sync_kind_names[HD_SYNC_KINDS];
 /* What a call waits for by its name, with prefix and version. */
 hd_sync_kind hd_sync_kind_of(hd_string name);
 bool hd_is_pageable_copy(const hd_trace *trace, const hd_work *work);
-/* The call that launches this activity waits for it, whatever the call is named: a copy of pageable memory, or a memset
+/* Whether the call that launches this activity waits for it, whatever its name: a copy of pageable memory, or a memset
  * whose call is not asynchronous and returns no earlier than the memset ends. */
 bool hd_is_awaited(const hd_trace *trace, const hd_launches *launches, const hd_work *work);
 

@@ -27,7 +27,7 @@ static bool has_backward(const char *from, const char *end)
 
 bool hd_waits_for_thread(hd_string name)
 {
-    /* Both parts, the second behind the first: a file of Python's library and its function; or one part. */
+    /* Both parts in order: a file of Python's library and its function; or one part. */
     static const char *const waits[][2] = {
         {"threading.py(", "): join"},
         {"threading.py(", "): wait"},

@@ -5,7 +5,7 @@
 #include "heddle/convert.h"
 #include "heddle/pass.h"
 
-/* What --by may name; a report says which of them it knows. */
+/* Values of --by; a report lists the ones it supports. */
 enum {
     GPU_BY_STEP = 1,
     GPU_BY_NAME = 2,
@@ -17,6 +17,7 @@ enum {
     GPU_BY_STREAM = 128,
     GPU_BY_CLASS = 256,
     GPU_BY_STACK = 512,
+    GPU_BY_LINE = 1024,
 };
 
 /* The first member of each report's options. */
@@ -26,7 +27,7 @@ typedef struct gpu_options {
     bool linked;
 } gpu_options;
 
-/* Their rows in the table of a report whose options begin with a gpu_options; `words` is what --by may name. */
+/* Their rows in the option table of a report whose options begin with a gpu_options; `words` are the values of --by. */
 #define GPU_OPTIONS(words)                                                                                             \
     {"by", HD_OPTION_PATTERNS, NULL, "rows for each of these: " words, offsetof(gpu_options, by)}, GPU_OPTIONS_SCOPE
 #define GPU_OPTIONS_SCOPE                                                                                              \
@@ -45,7 +46,7 @@ typedef struct gpu_options {
         "rank", HD_OPTION_PATTERNS, NULL, "only these ranks: 0,3", offsetof(gpu_options, ranks)                        \
     }
 
-/* Before what the event of a column of ids is: "its id, as in heddle query: of the call" */
+/* Precedes the event of a column of ids: "its id, as in heddle query: of the call" */
 #define GPU_ID_OF "`id` in the table slice of heddle query, of "
 
 #endif

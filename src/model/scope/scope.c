@@ -1,4 +1,5 @@
-/* scope.c - which work counts, and where it runs: rows, devices, classes, what began before the recording */
+/* scope.c - the selected activities, and where they run: tracks, devices, classes, and those begun before the
+ * recording */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +32,7 @@ static const struct by_word {
 } by_words[] = {
     {"step", GPU_BY_STEP},     {"name", GPU_BY_NAME},   {"short", GPU_BY_SHORT}, {"op", GPU_BY_OP},
     {"module", GPU_BY_MODULE}, {"shape", GPU_BY_SHAPE}, {"grid", GPU_BY_GRID},   {"stream", GPU_BY_STREAM},
-    {"class", GPU_BY_CLASS},   {"stack", GPU_BY_STACK},
+    {"class", GPU_BY_CLASS},   {"stack", GPU_BY_STACK}, {"line", GPU_BY_LINE},
 };
 
 static hd_status read_by(unsigned *out, const char *text, unsigned known, hd_error *err)
@@ -125,7 +126,7 @@ static hd_status choose_tracks(bool *wanted, gpu_scope *s, hd_error *err)
 typedef struct work_maker {
     gpu_scope *s;
     bool *wanted;          /* by track */
-    uint8_t *names;        /* by string: 1: passes --names, 2: does not, 0: not asked yet */
+    uint8_t *names;        /* by string: 1: passes --names, 2: does not, 0: not computed yet */
     uint32_t *row_of;      /* by lane */
     int64_t *first_linked; /* by lane: start of the first linked work, INT64_MAX: none */
     filter_list filter;
@@ -224,7 +225,7 @@ static bool find_before(work_maker *m)
 
 /* ---- rows and devices ---- */
 
-/* What tells the device of a row: its track, or a twin of it. */
+/* Finds the device of a track: from the track, or a twin of it. */
 static void tell_rows(work_maker *m)
 {
     const hd_trace *trace = m->s->trace;
@@ -261,7 +262,7 @@ static gpu_device device_of_row(const gpu_scope *s, const gpu_row *row)
     return device;
 }
 
-/* Devices of the rows that have work which counts, each once; rows get their number. */
+/* The devices of tracks with counted activities, without duplicates; tracks get their number. */
 static bool find_devices(gpu_scope *s)
 {
     gpu_device *all = calloc((size_t)s->row_count + 1, sizeof *all);
@@ -300,7 +301,7 @@ typedef struct timed {
     uint32_t work;
 } timed;
 
-/* Bring indices, which are grouped by first and count, into the order of time. Works stand as in the file. */
+/* Sorts indices, which are grouped by first and count, by time. Activities are in file order. */
 static bool sort_group(uint32_t *order, uint32_t count, const gpu_work *works, timed *list, timed *spare)
 {
     for (uint32_t i = 0; i < count; i++) list[i] = (timed){works[order[i]].start, order[i]};
@@ -351,7 +352,7 @@ static bool order_works(gpu_scope *s)
 
 /* ---- works without a time ---- */
 
-/* They are listed where no time is asked for, and where other work tells of their device. */
+/* They are listed if no time is requested, and if other activities give their device. */
 static bool add_untimed(work_maker *m)
 {
     gpu_scope *s = m->s;
@@ -439,6 +440,13 @@ hd_status gpu_scope_init(gpu_scope *s, const hd_report_input *input, const gpu_o
     free(m.row_of);
     free(m.first_linked);
     return status;
+}
+
+uint32_t gpu_work_at(const gpu_scope *s, uint32_t row)
+{
+    size_t low = 0, high = s->launches->work_count;
+    HD_PARTITION_POINT(low, high, at, s->launches->works[at].row < row);
+    return (uint32_t)low;
 }
 
 void gpu_scope_deinit(gpu_scope *s)

@@ -13,11 +13,11 @@
 #include "model/scope/options.h"
 #include "model/stats/stats.h"
 
-/* A piece of work; its name, track and row are those of launches->works at the same index. */
+/* A GPU activity; its name, track and row are those of launches->works at the same index. */
 typedef struct gpu_work {
     int64_t start, end;
     uint32_t launch;        /* of launches->launches, HD_NONE: not linked */
-    uint32_t row, device;   /* HD_NONE: options leave it out, and nobody counts it */
+    uint32_t row, device;   /* HD_NONE: excluded by options, and not counted */
     uint32_t step;          /* with --by step: that of its launch; HD_NONE */
     uint8_t class, role;    /* gpu_class, hd_role */
     bool before, is_listed; /* is_listed: it starts in [from, until) */
@@ -27,8 +27,8 @@ typedef struct gpu_work {
 /* Where work runs. */
 typedef struct gpu_row {
     uint32_t lane;         /* track: same_as */
-    uint32_t device;       /* HD_NONE: it has no work that counts */
-    uint32_t stands_on;    /* device, also without such work; HD_NONE: that is none of those below */
+    uint32_t device;       /* HD_NONE: it has no counted activity */
+    uint32_t stands_on;    /* device, even without counted activities; HD_NONE: none of those below */
     int64_t stream;        /* HD_NO_NUMBER */
     uint32_t first, count; /* in `by_row`, by start, then as in the file */
 } gpu_row;
@@ -70,7 +70,7 @@ typedef struct gpu_scope {
     const gpu_options *options;
     unsigned by; /* GPU_BY_… */
     bool has_from, has_until;
-    int64_t from, until; /* of lists: always a window; of accounts what has_… says */
+    int64_t from, until; /* of lists: always a window; of accounts as in has_… */
     const hd_launches *launches;
     hd_launches *own_launches; /* NULL: they are the caller's */
     int64_t *ranks;            /* by track */
@@ -79,13 +79,13 @@ typedef struct gpu_scope {
     uint64_t large;            /* bytes from which on lists lie in files */
     gpu_work *works;           /* as launches->works */
     gpu_work *untimed;         /* as launches->untimed: from 0 until 0; device HD_NONE: not listed */
-    uint32_t *order, *by_row;  /* indices of works that count: device by device, and row by row */
+    uint32_t *order, *by_row;  /* indices of counted activities: device by device, and track by track */
     size_t counted;
     gpu_row *rows;
     uint32_t row_count;
     gpu_device *devices; /* by rank, then device */
     uint32_t device_count;
-    gpu_slices annotations; /* made when steps are asked for, or by gpu_annotations */
+    gpu_slices annotations; /* made when steps are requested, or by gpu_annotations */
     gpu_step *steps;        /* by rank, process and start, then as in the file */
     uint32_t step_count;
     gpu_step_change *changes; /* process by process as in `steps`, by start */
@@ -101,7 +101,7 @@ hd_status gpu_scope_init(gpu_scope *scope, const hd_report_input *input, const g
                          hd_error *err);
 void gpu_scope_deinit(gpu_scope *scope);
 
-/* The lane of a track: it, or the twin whose pid and tid read the same. HD_NONE: there is no such track. */
+/* The lane of a track: itself, or the twin with equal pid and tid. HD_NONE: no such track. */
 static inline uint32_t gpu_lane_of(const hd_trace *trace, uint32_t track)
 {
     uint32_t count = hd_trace_track_count(trace);
@@ -117,7 +117,7 @@ static inline uint32_t gpu_process_at(const gpu_scope *scope, uint32_t track)
     if (scope->launches->process_count < 2) return HD_NONE;
     return scope->launches->processes[track < tracks ? track : tracks];
 }
-/* The process that launched a work, likewise. */
+/* The process that launched an activity, likewise. */
 static inline uint32_t gpu_process_of(const gpu_scope *scope, uint32_t work)
 {
     const hd_launches *l = scope->launches;
@@ -125,6 +125,9 @@ static inline uint32_t gpu_process_of(const gpu_scope *scope, uint32_t work)
     uint32_t launch = l->works[work].launch;
     return gpu_process_at(scope, launch == HD_NONE ? l->works[work].track : l->launches[launch].track);
 }
+
+/* The work that is a slice; the first behind it where none is. */
+uint32_t gpu_work_at(const gpu_scope *scope, uint32_t row);
 
 static inline bool gpu_is_listed(const gpu_scope *scope, int64_t time)
 {
@@ -149,7 +152,7 @@ static inline int64_t gpu_whole(gpu_i128 value) /* saturates */
 {
     return value > INT64_MAX ? INT64_MAX : value < -INT64_MAX ? -INT64_MAX : (int64_t)value;
 }
-/* An identity that every report holds does not hold. Returns INTERNAL. */
+/* An identity that must hold in every report does not. Returns INTERNAL. */
 hd_status gpu_broken(const char *what, int64_t is, int64_t should, hd_error *err);
 
 #endif

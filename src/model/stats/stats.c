@@ -102,7 +102,7 @@ int64_t gpu_nearest(gpu_i128 a, gpu_i128 b)
     return (int64_t)(a < 0 ? -size : size);
 }
 
-/* The mean is rounded, so that squares are taken from a value beside it; what that adds is taken off again. */
+/* The mean is rounded, so squares are relative to a nearby value; the difference is subtracted again. */
 static int64_t deviation(const gpu_value *values, size_t count, int64_t mean)
 {
     long double squares = 0, sum = 0;

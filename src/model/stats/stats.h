@@ -7,7 +7,7 @@
 
 __extension__ typedef __int128 gpu_i128;
 
-/* Numbers 0, 1, 2 … for keys of one size, in the order in which they come. Zero-initialised but for key_size. */
+/* Numbers 0, 1, 2 … for keys of one size, in order of first use. Zero-initialised except key_size. */
 typedef struct gpu_groups {
     size_t key_size;
     char *keys; /* count * key_size */
@@ -21,7 +21,7 @@ static inline const void *gpu_group_key(const gpu_groups *groups, uint32_t group
 {
     return groups->keys + group * groups->key_size;
 }
-/* The number of a key that mostly is the one of `last`, which becomes it. */
+/* The number of a key that is usually the one of `last`, which is updated. */
 static inline uint32_t gpu_group_near(gpu_groups *groups, uint32_t *last, const void *key)
 {
     if (*last >= groups->count || memcmp(gpu_group_key(groups, *last), key, groups->key_size) != 0)
@@ -40,7 +40,7 @@ typedef struct gpu_value {
     int64_t value;
     uint32_t group;
 } gpu_value;
-/* out has one per group, all of which have values. Sorts the values. false: no memory. */
+/* out has an entry per group, each of which has values. Sorts the values. false: no memory. */
 bool gpu_stats_of(gpu_stats *out, uint32_t groups, gpu_value *values, size_t count, uint64_t large);
 /* a / b rounded to the nearest, halves away from 0; b > 0. */
 int64_t gpu_nearest(gpu_i128 a, gpu_i128 b);
@@ -61,7 +61,7 @@ hd_string gpu_text_of(const gpu_texts *texts, uint32_t text);       /* valid unt
 uint32_t gpu_text_json(gpu_texts *texts, hd_string json);           /* on one line: [[1, 2], []] */
 void gpu_texts_deinit(gpu_texts *texts);
 
-/* The name of a call without a prefix of CUPTI's and a version, as text; kept by string in `known` (text + 1, zeros at
+/* The name of a call without CUPTI's prefix and version, as text; cached by string in `known` (text + 1, zeros at
  * first). HD_NONE: no memory. */
 uint32_t gpu_call_name(gpu_texts *texts, uint32_t *known, const hd_trace *trace, uint32_t string);
 

@@ -1,4 +1,4 @@
-/* repetition.c - steps that are guessed from what repeats (--step auto): see "Steps by repetition" in definitions.md */
+/* repetition.c - steps guessed from repetition (--step auto): see "Steps by repetition" in definitions.md */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -9,7 +9,7 @@
 
 enum { LEAST_STEPS = 3, MOST_TRIES = 16 };
 
-/* A piece of work, and when the host asked for it. */
+/* A GPU activity, and when the host issued it. */
 typedef struct issue {
     int64_t begin, rank;
     uint32_t work, name;
@@ -31,9 +31,9 @@ static int by_rank_and_begin(const void *a, const void *b)
     return (x->work > y->work) - (x->work < y->work);
 }
 
-/* Write the steps that begin with the works of a name, and into `alike` for each the sum of the hashes of its names,
- * which is the same where the same names are there as often. The last has as many works as the one before it, and what
- * comes behind is in none. Returns how many; 0: two begin at once. */
+/* Writes the steps that begin with the activities of a name, and into `alike` for each the sum of the hashes of its
+ * names, which is equal if the same names occur equally often. The last step has as many activities as the one before
+ * it, and later ones are in none. Returns their number; 0: two begin at once. */
 static size_t cut(gpu_step *steps, uint64_t *alike, const run *r, uint32_t name, const hd_work *works)
 {
     size_t count = 0, begun = 0, length = 0; /* of the last step, and of the one before it */
@@ -73,8 +73,8 @@ static bool repeats(uint64_t *alike, size_t count)
     return most >= LEAST_STEPS && 4 * most >= 3 * count;
 }
 
-/* The works whose name is there a multiple of `times` often: are they half of all? `sorted`: the counts of the names of
- * all works, ascending. */
+/* Whether the activities whose name occurs a multiple of `times` often are half of all. `sorted`: the counts of the
+ * names of all activities, ascending. */
 static bool half_fits(const uint64_t *sorted, size_t count, uint64_t times)
 {
     size_t fits = 0, i = 0;
@@ -93,7 +93,7 @@ static uint32_t first_name(const run *r, uint64_t times)
     return r->list[i].name;
 }
 
-/* The steps of a rank, behind those that are there. numbers: room for two per work. */
+/* Appends the steps of a rank. numbers: room for two per activity. */
 static bool find_steps_of_rank(gpu_scope *s, const run *r, uint64_t *numbers)
 {
     uint64_t *sorted = numbers, *alike = numbers + r->count;

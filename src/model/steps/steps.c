@@ -80,7 +80,7 @@ static void add_change(gpu_scope *s, size_t first, int64_t start, uint32_t step)
         s->changes[s->change_count++] = (gpu_step_change){start, step};
 }
 
-/* End what is open and ends by then. What has ended below another goes with that. Returns how many stay open. */
+/* Ends open steps that end by then. A step that ended below another ends with that. Returns how many stay open. */
 static size_t close_until(gpu_scope *s, size_t first, const uint32_t *open, size_t count, int64_t until)
 {
     while (count && s->steps[open[count - 1]].end <= until) {
@@ -105,8 +105,8 @@ static void find_changes(gpu_scope *s, uint32_t at, uint32_t until, uint32_t *op
     close_until(s, first, open, count, INT64_MAX);
 }
 
-/* The changes of each process, under its track; those of the only process of a rank under the first step of it, in
- * `only`, by step. */
+/* The changes of each process, under its track; those of the only process of a rank under its first step, in `only`, by
+ * step. */
 static void find_all_changes(gpu_scope *s, struct gpu_step_changes *of_process, struct gpu_step_changes *only,
                              uint32_t *open)
 {
@@ -123,7 +123,7 @@ static void find_all_changes(gpu_scope *s, struct gpu_step_changes *of_process, 
     }
 }
 
-/* The first step of a rank, or of one behind it. */
+/* The first step of a rank, or of a later one. */
 static uint32_t first_of_rank(const gpu_scope *s, int64_t rank)
 {
     uint32_t low = 0, high = s->step_count;
@@ -183,7 +183,7 @@ uint32_t gpu_step_at(const gpu_scope *s, uint32_t track, int64_t time)
 
 /* ---- windows ---- */
 
-/* What a step has of the work of a device; then its window. */
+/* A step's part of the activities of a device; then its window. */
 typedef struct step_window {
     int64_t start, end; /* first start and last end of the work */
     uint32_t step;
@@ -208,7 +208,7 @@ static bool add_step(step_windows *out, int64_t start, int64_t end, uint32_t ste
     return true;
 }
 
-/* What each step has there, in any order. Takes as long as there is work, however many steps there are. */
+/* Each step's part, in any order. Takes time per activity, whatever the number of steps. */
 static bool sum_steps(step_windows *out, gpu_groups *numbers, const gpu_scope *s, const gpu_device *device)
 {
     uint32_t last = HD_NONE, at = 0;
@@ -224,7 +224,7 @@ static bool sum_steps(step_windows *out, gpu_groups *numbers, const gpu_scope *s
     return true;
 }
 
-/* Steps by the work that they have on the device, one behind the other. */
+/* Steps ordered by their activities on the device, consecutively. */
 static bool windows_by_work(step_windows *out, const gpu_scope *s, const gpu_device *device)
 {
     gpu_groups numbers = {.key_size = sizeof(uint32_t)};
@@ -245,13 +245,13 @@ static bool has_one_process(const gpu_scope *s, int64_t rank)
     return first < last && s->steps[first].process == s->steps[last - 1].process;
 }
 
-/* Where no step has work: the steps themselves, each until the next begins. Which of several processes drives the
- * device is not known then: no step has its time. */
+/* If no step has an activity: the steps themselves, each until the next begins. With several processes it is then
+ * unknown which one drives the device: no step gets its time. */
 static bool windows_by_time(step_windows *out, const gpu_scope *s, const gpu_device *device)
 {
     if (!has_one_process(s, device->rank)) return true;
     uint32_t low = 0,
-             high = s->step_count; /* the first that begins within the span; the one before may reach into it */
+             high = s->step_count; /* the first that begins within the span; the previous one may extend into it */
     HD_PARTITION_POINT(low, high, at,
                        s->steps[at].rank != device->rank ? s->steps[at].rank < device->rank
                                                          : s->steps[at].start < device->start);
@@ -276,7 +276,7 @@ static void add_piece(gpu_windows *w, int64_t start, int64_t end, uint32_t windo
     w->windows[window].length += end - start;
 }
 
-/* Pieces of [from, until): what steps have, and between them the rest, which is the last window. */
+/* Parts of [from, until): those of steps, and between them the rest, which is the last window. */
 static void cut(gpu_windows *w, int64_t from, int64_t until)
 {
     int64_t at = from;
@@ -291,7 +291,7 @@ static void cut(gpu_windows *w, int64_t from, int64_t until)
     add_piece(w, at, until, w->rest);
 }
 
-/* Leave out windows with neither time nor work. */
+/* Removes windows without time and activities. */
 static void drop_empty(gpu_windows *w, uint32_t *moved)
 {
     uint32_t kept = 0;
@@ -360,7 +360,7 @@ void gpu_windows_deinit(gpu_windows *w)
     *w = (gpu_windows){0};
 }
 
-/* Numbers of the rows that have a device, those of a device together. */
+/* Numbers of the tracks with a device, grouped by device. */
 static uint32_t *rows_by_device(const gpu_scope *s, uint32_t *count)
 {
     uint32_t *first = calloc((size_t)s->device_count + 2, sizeof *first);

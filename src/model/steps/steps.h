@@ -4,11 +4,11 @@
 
 #include "model/scope/scope.h"
 
-hd_status gpu_annotations(gpu_scope *scope, hd_error *err); /* fills annotations, if they are not there yet */
+hd_status gpu_annotations(gpu_scope *scope, hd_error *err); /* fills annotations, unless they exist */
 hd_status gpu_steps_find(gpu_scope *scope, hd_error *err);  /* by gpu_scope_init, with --by step; twice is once */
 hd_status gpu_steps_by_repetition(gpu_scope *scope, hd_error *err); /* adds to steps: repetition.c */
-/* The step of the track's process that is open at a time; HD_NONE. A process without steps of its own takes those of
- * the only process of its rank that has some. */
+/* The step of the track's process that is open at a time; HD_NONE. A process without steps of its own uses those of the
+ * only process of its rank that has some. */
 uint32_t gpu_step_at(const gpu_scope *scope, uint32_t track, int64_t time);
 /* --step auto */
 bool gpu_steps_are_guessed(const gpu_options *options);
@@ -25,19 +25,19 @@ static inline uint32_t gpu_step_by(const gpu_scope *scope, uint32_t track, int64
     return scope->by & GPU_BY_STEP ? gpu_step_at(scope, track, time) : HD_NONE;
 }
 
-/* A stretch of a device's time. Those of a device follow one another without gaps, and are together its window. */
+/* A part of a device's time. Those of a device are consecutive, and together its window. */
 typedef struct gpu_piece {
     int64_t start, end;
     uint32_t window; /* index */
 } gpu_piece;
 
 typedef struct gpu_window {
-    uint32_t step;  /* HD_NONE: none, or what is left beside the steps */
+    uint32_t step;  /* HD_NONE: none, or the rest outside of steps */
     int64_t length; /* of its pieces */
     uint64_t works; /* that start in it and are listed */
 } gpu_window;
 
-/* The windows of a device: those of steps by time, then the rest; those with neither time nor work are not there. */
+/* The windows of a device: those of steps by time, then the rest; without empty ones. */
 typedef struct gpu_windows {
     gpu_window *windows;
     uint32_t count;
@@ -50,8 +50,8 @@ typedef struct gpu_windows {
 
 hd_status gpu_windows_init(gpu_windows *windows, const gpu_scope *scope, uint32_t device, hd_error *err);
 void gpu_windows_deinit(gpu_windows *windows);
-/* Calls `see` for each row that has a device, those of a device together, with *windows made for the device. The caller
- * has zeroed *windows and deinits it. */
+/* Calls `see` for each track with a device, grouped by device, with *windows made for the device. The caller has zeroed
+ * *windows and deinits it. */
 typedef hd_status (*gpu_see_row)(void *user, const gpu_row *row, hd_error *err);
 hd_status gpu_each_row(const gpu_scope *scope, gpu_windows *windows, gpu_see_row see, void *user, hd_error *err);
 /* The window of an event that is listed. */

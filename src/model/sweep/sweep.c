@@ -1,4 +1,4 @@
-/* sweep.c - time divided among what runs, and sets of times */
+/* sweep.c - divides time among concurrent events; and sets of times */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -114,7 +114,7 @@ void gpu_spans_deinit(gpu_spans *spans)
     *spans = (gpu_spans){0};
 }
 
-/* What they cover of all before a time. */
+/* The time that they cover before a time. */
 static int64_t covered_before(const gpu_spans *spans, int64_t time)
 {
     size_t low = 0, high = spans->count;

@@ -1,11 +1,11 @@
-/* sweep.h - time divided among what runs: stretches, pieces of one length, unions of spans */
+/* sweep.h - divides time among concurrent events: segments, bins of equal length, unions of spans */
 #ifndef HD_MODEL_SWEEP_SWEEP_H
 #define HD_MODEL_SWEEP_SWEEP_H
 
 #include "model/scope/scope.h"
 #include "model/steps/steps.h"
 
-/* Something that begins (change 1) or ends (-1) in one of up to GPU_KINDS kinds. */
+/* The begin (change 1) or end (-1) of an event in one of up to GPU_KINDS kinds. */
 enum { GPU_KINDS = 4 };
 typedef struct gpu_edge {
     int64_t time;
@@ -23,18 +23,18 @@ typedef struct gpu_sweep {
 /* [start, end); nothing if that is empty. false: no memory. */
 bool gpu_sweep_add(gpu_sweep *sweep, int64_t start, int64_t end, uint32_t kind);
 void gpu_sweep_deinit(gpu_sweep *sweep);
-/* A stretch of a piece in which nothing begins or ends. */
+/* A segment of a part in which nothing begins or ends. */
 typedef struct gpu_stretch {
     int64_t start, end;
     uint32_t window;
     uint32_t running[GPU_KINDS]; /* how many of each kind */
 } gpu_stretch;
-/* Over the pieces, which follow one another: all of their time, in order, stretch by stretch. */
+/* Called for the consecutive parts: all of their time, in order, segment by segment. */
 typedef hd_status gpu_stretch_found(void *user, const gpu_stretch *stretch, hd_error *err);
 hd_status gpu_sweep_run(gpu_sweep *sweep, const gpu_piece *pieces, size_t count, gpu_stretch_found *found, void *user,
                         hd_error *err);
 
-/* The window of a device cut into pieces of one length, but for rounding to ns; count 0: it has no time. */
+/* The window of a device cut into bins of equal length, up to rounding to ns; count 0: it has no time. */
 typedef struct gpu_pieces {
     int64_t start, end;
     uint32_t count;
@@ -46,12 +46,12 @@ enum { GPU_PIECES_MAX = 10000, GPU_PIECES_ROWS = 200000 /* of all rows of GPUs t
             offsetof(type, pieces)                                                                                     \
     }
 gpu_pieces gpu_pieces_of(const gpu_scope *scope, uint32_t device, uint64_t wanted);
-/* When piece i begins; that behind the last is the end. */
+/* The begin of bin i; that after the last is the end. */
 static inline int64_t gpu_piece_start(const gpu_pieces *pieces, uint32_t i)
 {
     return pieces->start + (int64_t)((gpu_i128)(pieces->end - pieces->start) * i / pieces->count);
 }
-/* Adds `rate` times what of [start, end) lies in each piece. */
+/* Adds `rate` times the part of [start, end) in each bin. */
 void gpu_pieces_add(double *sums, const gpu_pieces *pieces, int64_t start, int64_t end, double rate);
 
 /* A set of times: sorted, and no two touch. */

@@ -1,4 +1,4 @@
-/* doubts.c - the doubts by name, what rests on each, and what is said of it */
+/* doubts.c - the names of defects of trust, the figures that depend on each, and their texts */
 #include <stdio.h>
 #include <string.h>
 

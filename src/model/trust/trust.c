@@ -1,4 +1,4 @@
-/* trust.c - finds what in a trace's GPU activities is missing or impossible */
+/* trust.c - finds missing or impossible GPU activities of a trace */
 #include "model/trust/trust.h"
 
 #include <stdlib.h>
@@ -38,8 +38,8 @@ static void find_input(gpu_trust *t, const hd_trace *trace)
 
 /* ---- activities of a stream ---- */
 
-/* Activities that another launch put on their stream behind one that still runs. Nodes of one graph may run side by side,
- * and what no call launched may be sums or parts of other rows. */
+/* Activities that another launch put on their stream after one that still runs. Nodes of one graph may run
+ * concurrently, and activities without a launch may be sums or parts of other tracks. */
 static void find_overlaps(gpu_trust *t, const gpu_scope *s, const gpu_row *row)
 {
     gpu_doubt *doubt = &t->doubts[GPU_DOUBT_OVERLAP];
@@ -66,8 +66,8 @@ static bool may_be_too_long(const gpu_work *work)
     return work->role == HD_ROLE_KERNEL && work->class == GPU_COMPUTE && gpu_duration(work) > SECOND_NS;
 }
 
-/* Of kernels that take more than a second, how long those of their name take. Communication waits for others, copies take
- * as long as they are large. */
+/* For kernels that take more than a second, compares the durations of equal names. Communication waits for others, and
+ * the time of copies depends on their size. */
 static hd_status find_too_long(gpu_trust *t, const gpu_scope *s, hd_error *err)
 {
     gpu_doubt *doubt = &t->doubts[GPU_DOUBT_TOO_LONG];
@@ -139,8 +139,9 @@ static void find_delays(delays *of_devices, const gpu_scope *s)
     }
 }
 
-/* One fact of each activity: it is of a device with a clock of its own, of which all begin behind, or before, their launch
- * by more than the launches take; else far from all launches; else before its own by more than noise. */
+/* One defect per activity: its device has a clock of its own, since all its activities begin after, or before, their
+ * launch by more than the launches take; else it is far from all launches; else it begins before its launch by more
+ * than noise. */
 static void find_clocks(gpu_trust *t, const gpu_scope *s, const delays *of_devices, int64_t first, int64_t last)
 {
     gpu_doubt *apart = &t->doubts[GPU_DOUBT_CLOCKS], *early = &t->doubts[GPU_DOUBT_EARLY];
@@ -187,8 +188,8 @@ static bool find_times(gpu_trust *t, const gpu_scope *s)
 
 /* ---- activities without a launch ---- */
 
-/* By process, as far as rows tell it, else by device: whether it has kernels, and none of its activities is linked. Copies
- * may have rows of their own. */
+/* By process, as far as tracks show it, else by device: whether it has kernels, and none of its activities is linked.
+ * Copies may have tracks of their own. */
 static bool find_unlinked(gpu_trust *t, const gpu_scope *s)
 {
     enum { KERNELS = 1, CALLS = 2 };
@@ -268,7 +269,7 @@ gpu_trust gpu_trust_of_input(const hd_trace *trace)
     return t;
 }
 
-/* Keep it with the launches, unless another thread was faster. */
+/* Stores it with the launches, unless another thread was faster. */
 static const gpu_trust *keep(const hd_launches *launches, gpu_trust *made)
 {
     void *before = NULL, **place = (void **)&((hd_launches *)launches)->trust;

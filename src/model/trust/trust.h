@@ -1,9 +1,9 @@
-/* trust.h - what in a trace is missing or impossible, and which figures rest on it
+/* trust.h - what is missing or impossible in a trace, and the figures that depend on it
  *
- * In: a trace and its launches, or a gpu_scope. Out: one gpu_trust per hd_launches, worked out when it is first asked for.
- * Filters of a report change nothing: what is missing is so of the whole trace. Reports write doubts as notes and into
- * cells, JSON as the object `trust`, SQL as the table trust, the check as findings. Begin with doubts.c, which names them;
- * trust.c finds them, unrecorded.c those of launches.
+ * In: a trace and its launches, or a gpu_scope. Out: one gpu_trust per hd_launches, computed at first use. Filters of a
+ * report have no effect: a defect concerns the whole trace. Reports write them as notes and into cells, JSON as the
+ * object `trust`, SQL as the table trust, the check as findings. Begin with doubts.c, which names them; trust.c finds
+ * them, unrecorded.c those of launches.
  */
 #ifndef HD_MODEL_TRUST_TRUST_H
 #define HD_MODEL_TRUST_TRUST_H
@@ -11,18 +11,19 @@
 #include "model/scope/scope.h"
 
 typedef enum gpu_doubt_code {
-    GPU_DOUBT_INPUT_LOST,     /* what the reader could not read */
-    GPU_DOUBT_INPUT_REPAIRED, /* what it mended */
-    GPU_DOUBT_CLOCKS, /* activities of devices of which all begin before or behind their launch by more than all launches take */
-    GPU_DOUBT_BEYOND,     /* activities that end beyond GPU_LAST_TIME, where their ends are held */
-    GPU_DOUBT_FAR,        /* activities far outside the time of all launches */
-    GPU_DOUBT_OVERLAP,    /* activities that run within another one of their stream, which runs one after the other */
+    GPU_DOUBT_INPUT_LOST,     /* input that could not be read */
+    GPU_DOUBT_INPUT_REPAIRED, /* the repairs */
+    GPU_DOUBT_CLOCKS, /* activities of devices of which all begin before or after their launch by more than all launches
+                         take */
+    GPU_DOUBT_BEYOND, /* activities that end beyond GPU_LAST_TIME, where their ends are held */
+    GPU_DOUBT_FAR,    /* activities far outside the time of all launches */
+    GPU_DOUBT_OVERLAP,    /* activities that run within another one of their stream, which runs sequentially */
     GPU_DOUBT_TOO_LONG,   /* activities out of all proportion to others of their name */
     GPU_DOUBT_UNRECORDED, /* launches whose activities were not recorded, while those of later ones were */
-    GPU_DOUBT_STEPS,      /* steps without activity though they launch, while others have some */
+    GPU_DOUBT_STEPS,      /* steps without activities although they launch some, while other steps have some */
     GPU_DOUBT_GRAPHS,     /* launches of graphs with fewer activities than others of the same graph */
-    GPU_DOUBT_NO_TIME,    /* activities whose time the profiler could not take: they are in no figure */
-    GPU_DOUBT_NO_END,     /* activities that never end: they count as 0 ns */
+    GPU_DOUBT_NO_TIME,    /* activities without times from the profiler: they are in no figure */
+    GPU_DOUBT_NO_END,     /* activities without an end: they count as 0 ns */
     GPU_DOUBT_EARLY,      /* activities that begin before their launch */
     GPU_DOUBT_NO_CALLS, /* activities of processes, or devices, of which no call was recorded, while those of others were */
     GPU_DOUBT_GUESSED,  /* activities whose correlation id several processes have */
@@ -36,11 +37,11 @@ enum {
     GPU_FIGURE_IDLE = 2,   /* spans, busy and idle time, and its causes */
     GPU_FIGURE_DELAY = 4,  /* from a call to its activity: delays, queues, waits */
     GPU_FIGURE_STEP = 8,   /* of a step */
-    GPU_FIGURE_CALLER = 16 /* of operators, ranges, modules, stacks: what the launch tells */
+    GPU_FIGURE_CALLER = 16 /* of operators, ranges, modules, stacks: data from the launch */
 };
 
 typedef struct gpu_doubt_about {
-    const char *code;  /* "gpu-overlap": that of the check where it has one */
+    const char *code;  /* "gpu-overlap": that of the check if it has one */
     const char *level; /* error: figures are wrong; warning: some may be, or lack something; note */
     unsigned figures;
 } gpu_doubt_about;
@@ -54,7 +55,7 @@ typedef struct gpu_doubt {
     uint32_t steps, graphs; /* unrecorded: in how many steps; of how many launches of graphs */
 } gpu_doubt;
 
-/* What its launches lack is known of each step. */
+/* The missing activities of launches, per step. */
 typedef struct gpu_step_doubts {
     uint32_t row;    /* slice of the step */
     uint16_t doubts; /* bits of GPU_DOUBT_UNRECORDED, GPU_DOUBT_STEPS */
@@ -73,26 +74,26 @@ typedef struct gpu_trust {
 
 /* Belongs to the launches. Any number of threads may ask. Errors: MEMORY, LIMIT. O(n log n) the first time. */
 hd_status gpu_trust_of(const gpu_trust **out, const hd_trace *trace, const hd_launches *launches, hd_error *err);
-/* What was lost and repaired while reading, and nothing else. O(rows of the ledger). */
+/* Only losses and repairs of reading. O(rows of the ledger). */
 gpu_trust gpu_trust_of_input(const hd_trace *trace);
 void gpu_trust_free(gpu_trust *trust);
 
-/* Doubts (bits) of which some of these figures rest on, of the activities of a device of the scope. */
+/* Defects (bits) that affect some of these figures, of the activities of a device of the scope. */
 unsigned gpu_doubts_of_device(const gpu_trust *trust, const gpu_scope *scope, uint32_t device, unsigned figures);
-/* Whether the device has a clock of its own: what compares its times with those of calls is not known. */
+/* Whether the device has a clock of its own: figures that compare its times with those of calls are unknown. */
 bool gpu_clock_is_apart(const gpu_trust *trust, const gpu_scope *scope, uint32_t device);
 /* The same of a step's figures: `works` are the bits of its activities. */
 unsigned gpu_doubts_of_step(const gpu_trust *trust, const gpu_step *step, unsigned works);
-/* Those bits of which some of these figures rest on. */
+/* Those bits that affect some of these figures. */
 unsigned gpu_doubts_of(unsigned doubts, unsigned figures);
 
 enum { GPU_DOUBT_TEXT = 400 };
 /* A sentence about a doubt that has a count, into out. */
 const char *gpu_doubt_text(char out[GPU_DOUBT_TEXT], gpu_doubt_code code, const gpu_doubt *doubt);
-/* Of bits their codes, "gpu-overlap, gpu-far", and of figures what they are, "GPU time, delays". */
+/* The codes of bits, "gpu-overlap, gpu-far", and the names of figures, "GPU time, delays". */
 const char *gpu_doubt_codes(char out[GPU_DOUBT_TEXT], unsigned doubts);
 const char *gpu_figure_names(char out[GPU_DOUBT_TEXT], unsigned figures);
-/* What is to be said first: the worst doubt and how many more there are, or that none was found in what was looked at. */
+/* The sentence shown first: the worst defect and the number of others, or that none was found in the checked parts. */
 const char *gpu_trust_text(char out[GPU_DOUBT_TEXT], const gpu_trust *trust);
 
 /* ---- unrecorded.c ---- */
@@ -102,7 +103,7 @@ hd_status trust_find_graphs(gpu_trust *trust, const gpu_scope *scope, hd_error *
 /* Launches and steps without activity; the scope has the steps ProfilerStep#N. */
 hd_status trust_find_unrecorded(gpu_trust *trust, const gpu_scope *scope, hd_error *err);
 
-/* One more of a doubt; track HD_NONE: no event shows it. */
+/* Counts a defect; track HD_NONE: no event shows it. */
 static inline void gpu_doubt_add(gpu_doubt *doubt, uint64_t row, uint32_t track)
 {
     if (doubt->count++) return;

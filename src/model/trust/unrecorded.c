@@ -16,8 +16,8 @@
 
 enum { RECORDED = 1, EXCUSED = 2 };
 
-/* Of launches. Excused are calls that put a node into a graph instead of launching it: those from which a node comes, and
- * those between the calls that begin and end a capture on their thread. */
+/* State of launches. Calls that add a node to a graph instead of launching it are excused: those from which a node
+ * comes, and those between the calls that begin and end a capture on their thread. */
 typedef struct launch_states {
     const gpu_scope *s;
     uint8_t *states; /* by launch */
@@ -104,7 +104,7 @@ static bool launches_activity(const hd_launch *launch)
 
 /* ---- steps ---- */
 
-/* What a step has of launches of kernels and graphs. */
+/* A step's launches of kernels and graphs. */
 typedef struct step_sum {
     bool has_activity, launches, lacks;
 } step_sum;
@@ -119,7 +119,7 @@ static void sum_steps(step_sum *sums, const gpu_scope *s, const launch_states *o
         sums[step].launches |= launches_activity(launch) && !(of->states[i] & EXCUSED);
         sums[step].lacks |= lacks[i];
     }
-    for (size_t i = 0; i < s->launches->work_count; i++) { /* and what is there without its launch */
+    for (size_t i = 0; i < s->launches->work_count; i++) { /* and activities without a launch */
         const gpu_work *work = &s->works[i];
         uint32_t track = s->launches->works[i].track;
         uint32_t step = work->launch == HD_NONE ? gpu_step_at(s, track, work->start) : HD_NONE;
@@ -207,7 +207,7 @@ typedef struct graph_sum {
     uint64_t count, shorter; /* launches */
 } graph_sum;
 
-/* The graph of a launch, by an argument of its first activity; false: it tells none. */
+/* The graph of a launch, by an argument of its first activity; false: unknown. */
 static bool graph_of(int64_t *out, const gpu_scope *s, gpu_arg *ids, const hd_launch *launch)
 {
     uint32_t row;

@@ -1,12 +1,12 @@
 /* align.c - samples and launches of one thread, paired in order: banded sequence alignment with gaps
  *
- * 1. Cut where both are quiet for longer than the tolerance: no pair spans that.
- * 2. A stretch with as many samples as launches, which all fit in order, is paired in order.
- * 3. Else the cheapest alignment with gaps, by dynamic programming in a band: of each sample the launches within some
- *    spreads of it, at least the nearest NEAR and at most BAND. A sample left out costs GAP_BITS (that one of a hundred
- *    is lost on either side); a launch left out costs nothing, since the number of pairs tells both.
- * 4. A sample far from its launch (its thread was descheduled between the two) is out of the band: what lies between
- *    two pairs is paired in order if it is as many on both sides, else searched again with a band of the tolerance.
+ * 1. Cut where both sides are quiet for longer than the tolerance: no pair spans such a gap.
+ * 2. A part with as many samples as launches that all fit in order is paired in order.
+ * 3. Else the cheapest alignment with gaps, by dynamic programming in a band: for each sample the launches within a few
+ *    spreads of it, at least the nearest NEAR and at most BAND. An unpaired sample costs GAP_BITS (one in a hundred is
+ *    lost on either side); an unpaired launch costs nothing, since the number of pairs determines both.
+ * 4. A sample far from its launch (its thread was descheduled between the two) is outside the band: marks between two
+ *    pairs are paired in order if both sides have as many, else aligned again with a band of the tolerance.
  */
 #include <string.h>
 
@@ -131,13 +131,13 @@ void hd_run_fit(hd_run *run, const hd_mark *samples, const hd_mark *launches, si
     run->loose_spread_ns = times[run->count / 2];
 }
 
-/* What most residuals are like, at least 1 us. */
+/* The size of most residuals, at least 1 us. */
 static int64_t residual_spread(const hd_mark *samples, size_t sample_count, const hd_mark *launches,
                                size_t launch_count)
 {
     int64_t spreads[RUNS];
     size_t least = sample_count < launch_count ? sample_count : launch_count, found = 0;
-    size_t part = least / 4 > 3 ? least / 4 : least < 3 ? least : 3; /* of few marks many are beside a lost one */
+    size_t part = least / 4 > 3 ? least / 4 : least < 3 ? least : 3; /* of few marks, many are next to a lost one */
     hd_run run = {.stride = 1, .count = part < HD_RUN_MARKS ? part : HD_RUN_MARKS};
     if (least == 0) return 1000;
     size_t places = sample_count - run.count + 1, runs = places < RUNS ? places : RUNS;
@@ -165,7 +165,7 @@ static void pair(aligner *a, size_t sample, size_t launch)
     a->result->pairs++;
 }
 
-/* Whether `count` of both may belong together in order. */
+/* Whether `count` marks of both sides may belong together in order. */
 static bool fit_in_order(const aligner *a, size_t sample, size_t launch, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -186,7 +186,7 @@ static int64_t middle_of(const aligner *a, size_t sample, size_t launch, size_t 
     return few ? off[few / 2] : 0;
 }
 
-/* Whether they do: the residuals must be like the spread, nowhere much more, around a middle that is near 0. */
+/* Whether they do: residuals must be of the size of the spread, none much larger, with a median near 0. */
 static bool is_in_order(const aligner *a, size_t sample, size_t launch, size_t count)
 {
     int64_t sum = 0, part = 0, middle = middle_of(a, sample, launch, count);
@@ -210,7 +210,8 @@ typedef struct stretch {
     size_t sample, sample_end, launch, launch_end;
 } stretch;
 
-/* The launch nearest in time to each sample. Samples of one time (a coarse clock) share out those up to the next time.
+/* The launch nearest in time to each sample. Samples with equal times (a coarse clock) share the launches up to the
+ * next time.
  */
 static void find_centers(aligner *a, const stretch *s)
 {
@@ -233,7 +234,7 @@ static void find_centers(aligner *a, const stretch *s)
     }
 }
 
-/* Both ends of the band never move back. */
+/* Both ends of the band only move forward. */
 static size_t find_windows(aligner *a, const stretch *s)
 {
     int64_t near = a->spread > a->tolerance / BAND_SPREADS ? a->tolerance : a->spread * BAND_SPREADS;
@@ -278,7 +279,7 @@ static inline int32_t pair_cost(const aligner *a, const hd_mark *sample, const h
     return fit == HD_MARKS_ALIKE ? cost + a->alike : cost;
 }
 
-/* Costs of the best alignments of the samples so far with the first low + k launches; beyond `width` they stay. */
+/* Costs of the best alignments of the samples so far with the first low + k launches; constant beyond `width`. */
 typedef struct row {
     int32_t cost[BAND + 1];
     size_t low, width;
@@ -286,7 +287,7 @@ typedef struct row {
 
 static void next_row(const aligner *a, row *to, const row *from, const hd_mark *sample, uint8_t *trace, size_t cell)
 {
-    int32_t base = from->cost[from->width]; /* costs fall along a row: the last is the least */
+    int32_t base = from->cost[from->width]; /* costs decrease along a row: the last is the least */
     const hd_mark *launches = a->launches + to->low;
     size_t ahead = to->low - from->low;
 #define ABOVE(k) (from->cost[(k) + ahead < from->width ? (k) + ahead : from->width] - base)
@@ -311,10 +312,10 @@ static void next_row(const aligner *a, row *to, const row *from, const hd_mark *
 #undef ABOVE
 }
 
-/* From the last sample back; `cell` is behind its last. */
+/* Walks back from the last sample; `cell` is after its last. */
 static void walk_back(aligner *a, const stretch *s, size_t cell)
 {
-    size_t done = s->launch_end; /* launches not yet passed by */
+    size_t done = s->launch_end; /* launches not processed yet */
     for (size_t i = s->sample_end - s->sample; i-- > 0;) {
         size_t low = a->low[i], high = a->high[i];
         cell -= high - low;
@@ -359,8 +360,8 @@ static bool search(aligner *a, const stretch *s)
 
 /* ---- stretches ---- */
 
-/* What the band left out between two pairs: in order if it is as many on both sides, else by a band as wide as the
- * tolerance. */
+/* Pairs the marks that the band left between two pairs: in order if both sides have as many, else with a band as wide
+ * as the tolerance. */
 static bool fill_hole(aligner *a, const stretch *hole)
 {
     size_t samples = hole->sample_end - hole->sample, launches = hole->launch_end - hole->launch;

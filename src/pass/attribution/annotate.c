@@ -1,10 +1,10 @@
-/* annotate.c - the GPU trace again, with the stacks that launched its work
+/* annotate.c - copies the GPU trace and adds the stacks that launched its activities
  *
- * Work     gets `sf` (a key of the event) and the argument "stack": frames from the root joined by ';'. A ';' in a
- *          frame becomes ',', control characters become spaces. Work that has both already keeps them.
- * Frames   stackFrames of the GPU trace stay as they are, with their ids; ours are numbered behind the largest of them.
- * Text     that of a stack is one string however much work has it. Once a text does not fit TEXT_LIMIT in sum, it and
- * new ones are given by `sf` only, and the ledger says of how many works: attribution.stack-text.
+ * Activity gets `sf` (a key of the event) and the argument "stack": frames from the root joined by ';'. A ';' in a
+ *          frame becomes ',', control characters become spaces. An activity that already has both keeps them.
+ * Frames   stackFrames of the GPU trace keep their ids; new ones get ids after the largest of them.
+ * Text     a stack's text is one string, shared by its activities. Once the sum of texts exceeds TEXT_LIMIT, further
+ *          stacks are given by `sf` only, and the ledger counts the activities: attribution.stack-text.
  */
 #include "pass/attribution/annotate.h"
 
@@ -18,13 +18,13 @@
 
 #define TEXT_LIMIT (UINT64_C(256) << 20)
 
-/* Far beyond the ids of any frame, for a trace whose `sf` lead to frames that are not there or cannot be read. */
+/* Beyond the ids of all frames, for a trace whose `sf` refer to missing or unreadable frames. */
 #define LOST_FRAMES_BASE (UINT64_C(1) << 40)
 
 /* ---- work ---- */
 
-/* The text of a node's stack as a string of the builder; HD_NONE: there is no more room. Once one did not fit no more
- * are made: looking at deep stacks to find that they do not fit either would take longer than all the rest. */
+/* The text of a node's stack as a string of the builder; HD_NONE: the limit is reached. After the first text that does
+ * not fit, no more are made: testing further deep stacks would take longer than everything else. */
 static hd_status text_of(uint32_t *out, annotate *t, uint32_t node, hd_error *err)
 {
     uint32_t *known = &t->texts[node];
@@ -82,7 +82,7 @@ static uint32_t find_text(const hd_trace *trace, const char *text)
     return hd_trace_find_string(trace, text, strlen(text));
 }
 
-/* Which shapes have both arguments; whether any has an `sf`. */
+/* Finds the shapes with both arguments, and whether any has an `sf`. */
 static bool look_at_shapes(annotate *t, bool *out_has_sf)
 {
     uint32_t sf = find_text(t->gpu, "sf"), stack = find_text(t->gpu, "stack"), count = hd_trace_shape_count(t->gpu);
@@ -99,7 +99,7 @@ static bool look_at_shapes(annotate *t, bool *out_has_sf)
     return true;
 }
 
-/* Where our numbers begin. *out_damaged: what the trace has as stackFrames cannot be read. */
+/* Chooses the first id of new frames. *out_damaged: the trace's stackFrames cannot be read. */
 static hd_status choose_base(annotate *t, bool *out_damaged, hd_error *err)
 {
     hd_trace_stacks *known = NULL;
@@ -112,7 +112,7 @@ static hd_status choose_base(annotate *t, bool *out_damaged, hd_error *err)
     *out_damaged = status == HD_ERR_DAMAGED;
     if (status == HD_OK) {
         t->base = hd_trace_stacks_last_id(known);
-        t->no_frame = hd_trace_stacks_has_id(known, 0) ? t->base + HD_NONE : 0; /* no tree has that many */
+        t->no_frame = hd_trace_stacks_has_id(known, 0) ? t->base + HD_NONE : 0; /* no tree has that many nodes */
     }
     hd_trace_stacks_free(known);
     return status == HD_OK || *out_damaged ? HD_OK : HD_NOMEM(err);

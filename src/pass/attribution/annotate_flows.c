@@ -1,8 +1,8 @@
-/* annotate_flows.c - flows from launches to their work, where the trace has none
+/* annotate_flows.c - adds flows from launches to their activities where the trace has none
  *
- * Points stand at the starts of both slices. Work that began before its launch (two clocks) gets none: such a flow
- * would run backward. Ids are larger than those of all flows and async slices of the trace, as long as JSON readers can
- * tell them apart; beyond that they begin at 1, with a name and category of their own.
+ * Points are at the starts of both slices. An activity that began before its launch (two clocks) gets none: such a flow
+ * would run backward. Ids are larger than those of all flows and async slices of the trace, up to the limit of exact
+ * numbers in JSON readers; beyond that they begin at 1, with their own name and category.
  */
 #include "base/error.h"
 #include "base/memory/large.h"

@@ -1,9 +1,9 @@
-/* annotate_samples.c - the stack samples of the CPU side, on the clock and the threads of the GPU side
+/* annotate_samples.c - adds the stack samples of the CPU side, on the clock and threads of the GPU side
  *
- * A sample that was matched to a launch stands on the launch's thread: the two sides may have different ids for it. It
- * gets the launch's correlation id, so that who reads the trace again need not guess. Others keep their own. Where no
- * clock was found and no sample matched, times stay as they are, and the ledger says so: attribution.clock-unknown. Of
- * the CPU trace's other events nothing is taken.
+ * A sample that was matched to a launch is put on the launch's thread, since the two sides may have different thread
+ * ids, and gets the launch's correlation id, so that readers of the result need not guess. Other samples keep theirs.
+ * If no clock offset was found and no sample matched, times are unchanged, and the ledger reports it:
+ * attribution.clock-unknown. Other events of the CPU trace are not copied.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 
 typedef struct matched {
     uint64_t sample;
-    int64_t id;        /* of the launch, 0: it has none */
+    int64_t id;        /* of the launch, 0: none */
     uint32_t track;    /* of the GPU trace */
     int64_t launch_ns; /* when its launch started */
 } matched;
@@ -30,12 +30,13 @@ typedef struct sample_copy {
     attribution_map map;
     matched *list; /* by sample */
     size_t count;
-    uint32_t *launch_tracks; /* by track of the GPU trace, own_tracks by that of the CPU trace: what the column gets */
+    uint32_t *launch_tracks; /* by track of the GPU trace, own_tracks by track of the CPU trace: the new value of the
+                                column */
     uint32_t *own_tracks;
     uint32_t sf;                 /* of the CPU trace */
     int64_t offset_ns, since_ns; /* GPU side minus samples, at since_ns */
     double drift;                /* how fast it grows */
-    hd_arg_key correlation;      /* what matched samples get */
+    hd_arg_key correlation;      /* the argument added to matched samples */
     bool names_are_events;
 } sample_copy;
 
@@ -66,7 +67,7 @@ static hd_ident ident_of(sample_copy *s, hd_ident ident)
     return ident;
 }
 
-/* A track that the GPU side has not yet: with its name, which there may have to be an event too. */
+/* Names a track that is new to the GPU side, by an event too if that trace names tracks by events. */
 static hd_status name_track(sample_copy *s, uint32_t track, const hd_track *from, hd_error *err)
 {
     hd_builder *builder = s->t->builder;
@@ -125,8 +126,8 @@ static int64_t drifted(const sample_copy *s, int64_t time_ns)
     return s->drift == 0 || !(more > -9e18 && more < 9e18) ? 0 : (int64_t)more;
 }
 
-/* What samples and launches that were matched otherwise than by time, or whose clocks drift, say of the clocks: the
- * median of their distances. */
+/* The clock offset from samples and launches that were not matched by time, or whose clocks drift: the median of their
+ * distances. */
 static hd_status find_offset(sample_copy *s, hd_error *err)
 {
     const hd_clock_fit *fit = &s->t->a->clock;

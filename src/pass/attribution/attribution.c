@@ -1,4 +1,4 @@
-/* attribution.c - who launched the work of a GPU: the ways to know it, in order of trust, and their sums */
+/* attribution.c - finds who launched each GPU activity: the rules in order of reliability, and sums */
 #include "pass/attribution/attribution.h"
 
 #include <stdlib.h>
@@ -24,11 +24,11 @@ const char *hd_stack_rule_name(hd_stack_rule rule)
 /* ---- works ---- */
 
 enum { JOINTS = 4096, MOST_FRAMES = 1 << 16 };
-/* Deep creation stacks below very many launches would not fit memory: once so many frames a work, and some millions,
- * are spent, works keep the stacks of their launches. */
+/* Deep creation stacks below very many launches would exceed memory: once this many frames per activity, and some
+ * millions, are used, activities get the stack of their launch. */
 enum { CREATION_FRAMES = 64, CREATION_FRAMES_LEAST = 1 << 23 };
 
-/* A launch's stack with a graph node's creation stack below it; many works have the same. */
+/* A launch's stack with a graph node's creation stack below it; many activities share one. */
 typedef struct joint {
     uint32_t launch, creation, node;
 } joint;
@@ -116,8 +116,8 @@ static bool is_recorded(uint8_t rule)
     return rule != HD_RULE_NONE && rule != HD_RULE_SLICES;
 }
 
-/* Where stacks were recorded, also by who made this trace, the call alone is none: its sample is missing, and that is
- * to be seen. */
+/* In a trace with recorded stacks, also one made by annotate, the call alone is not a stack: its sample is missing, and
+ * the result must show that. */
 static void drop_bare_calls(hd_attribution *a, bool has_samples)
 {
     size_t launches = a->launches->launch_count, works = a->launches->work_count;

@@ -1,10 +1,11 @@
-/* attribution.h - the parts of the join of CPU stacks with GPU work
+/* attribution.h - the parts of the join of CPU stacks with GPU activities
  *
- * attribution.c makes the arrays, asks in the order of trust, and at the end gives each work what its launch has:
+ * attribution.c makes the arrays, applies the rules in order of reliability, and at the end gives each activity the
+ * stack of its launch:
  *   given    works whose slice has `sf`                                  -> work_stack, and launch_stack
  *   samples  launches that still have no rule: ID, THREAD, SEQUENCE, ORDER -> launch_stack (ORDER: work_stack)
  *   slices   launches that still have no rule                            -> launch_stack
- * What has a rule is never changed by a later step; neither is a work_stack whose work_rule is set.
+ * A launch with a rule is never changed by a later step; neither is a work_stack whose work_rule is set.
  *
  * In: the GPU's trace, and that of the CPU's samples. Out: a stack for each launch (heddle/attribution.h). Begin
  * with attribution.c.
@@ -14,13 +15,13 @@
 
 #include "heddle/attribution.h"
 
-/* Works whose slice has a stack: work_stack and HD_RULE_GIVEN of them, and launch_stack and launch_rule of their launch
- * (where its works are no nodes of a graph: those may have creation stacks below, which are not the launch's). */
+/* Activities whose slice has a stack: sets their work_stack and HD_RULE_GIVEN, and launch_stack and launch_rule of
+ * their launch (unless they are nodes of a graph: those may have creation stacks below, which are not the launch's). */
 hd_status attribution_from_given(hd_attribution *a, const hd_trace *gpu, const hd_attribution_options *options,
                                  hd_error *err);
 
-/* Launches without a rule, from the slices around them: launch_stack and HD_RULE_SLICES. The launch's own call is the
- * last frame. Works without a launch may be given a work_stack and work_rule, where an op is known to be theirs. */
+/* Launches without a rule, from the slices that enclose them: sets launch_stack and HD_RULE_SLICES. The launch's own
+ * call is the last frame. Activities without a launch get a work_stack and work_rule if their op is known. */
 hd_status attribution_from_slices(hd_attribution *a, const hd_trace *gpu, const hd_attribution_options *options,
                                   hd_error *err);
 

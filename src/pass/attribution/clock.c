@@ -1,11 +1,11 @@
 /* clock.c - the offset between the clock of samples and that of launches
  *
- * Candidates  what is likely (the same clock), the first sample to the first launch, the last to the last, as many in
- *             order; and the places where a run of samples has the rhythm of launches, of runs dense and sparse.
- * Judged by   how many could be one to one within the tolerance, over all threads; then by the rhythm: the mean cost of
- *             runs at that offset. Runs are long against the spread, else any offset would do.
+ * Candidates  likely offsets (the same clock); first sample to first launch; last to last; equal numbers in order; and
+ *             the places where a run of samples has the rhythm of launches, for dense and sparse runs.
+ * Judged by   how many marks could pair one to one within the tolerance, over all threads; then by the rhythm: the mean
+ *             cost of runs at that offset. Runs are long compared with the spread, else any offset would fit.
  * Ambiguous   another offset fits nearly as many as well: a loop that repeats exactly, recorded in part.
- * Drift       runs followed from one to the next; the median slope, if it explains most of the residuals.
+ * Drift       from following one run to the next: the median slope, if it explains most of the residuals.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -32,8 +32,8 @@ enum { LONG_SPREADS = 48, CLOSE_SPREADS = 32, CLOSE_NS = 20000, SAME_NS = 20000 
 
 typedef struct candidate {
     int64_t offset, spread;
-    int64_t cost;   /* mean of runs, 256ths of bits; INT64_MAX: none lay anywhere */
-    uint64_t close; /* one to one within what the spread makes likely: a step may be shorter than the tolerance */
+    int64_t cost;   /* mean of runs, in 1/256 bits; INT64_MAX: no run fit anywhere */
+    uint64_t close; /* pairs within the likely spread: a step may be shorter than the tolerance */
     uint64_t runs;
     bool likely;
 } candidate;
@@ -47,7 +47,7 @@ typedef struct finder {
     const hd_mark_pair *pairs;
     size_t count;
     size_t largest[GROUPS], group_count;
-    size_t quiet[GROUPS][FINE_RUNS]; /* in each part of a sequence, the sample behind the longest gap */
+    size_t quiet[GROUPS][FINE_RUNS]; /* in each part of a sequence, the sample after the longest gap */
     int64_t tolerance, close;
     uint64_t possible; /* how many pairs could be counted */
     candidate list[CANDIDATES];
@@ -105,8 +105,8 @@ static void find_quiet(finder *f)
     }
 }
 
-/* The first of a run's samples: every other run around a quiet place of samples [low, high], the rest evenly spread. A
- * pause tells more than a steady row. */
+/* The first of a run's samples: every second run is around a quiet place in samples [low, high], the others evenly
+ * spread. A pause is more distinctive than regular marks. */
 static size_t place_run(const finder *f, size_t g, size_t i, size_t runs, size_t low, size_t high, size_t span)
 {
     double part = runs > 1 ? (double)i / (double)(runs - 1) : 0.5;
@@ -176,7 +176,7 @@ static void judge_rhythm(const finder *f, candidate *c, size_t stride, size_t pr
         hd_run run = {.stride = stride, .count = HD_RUN_MARKS};
         while (run.stride > 1 && run.stride * (run.count - 1) >= count) run.stride /= 2;
         if (run.count > count) run.count = count;
-        /* only where the launches are: a recording may be longer than the other */
+        /* only where the launches are: one recording may be longer than the other */
         size_t span = (run.count - 1) * run.stride;
         size_t low = hd_marks_find(p->samples, p->sample_count, hd_mark_shift(p->launches[0].time_ns, -c->offset));
         size_t high = hd_marks_find(p->samples, p->sample_count,
@@ -197,7 +197,7 @@ static void judge_rhythm(const finder *f, candidate *c, size_t stride, size_t pr
     if (c->spread > HD_MARK_TIME_LIMIT / 64) c->spread = HD_MARK_TIME_LIMIT / 64;
 }
 
-/* How many of some samples could be one to one, in order. */
+/* How many of some samples could pair one to one, in order. */
 static uint64_t count_pairs(const hd_mark_pair *p, size_t first, size_t end, int64_t offset, int64_t tolerance)
 {
     uint64_t pairs = 0;
@@ -208,7 +208,7 @@ static uint64_t count_pairs(const hd_mark_pair *p, size_t first, size_t end, int
         int64_t time = hd_mark_shift(sample->time_ns, offset);
         while (at < p->launch_count && p->launches[at].time_ns < time - tolerance) at++;
         size_t look = at;
-        /* launches that it cannot be are passed by only if one follows soon that it can */
+        /* skip a launch only if a compatible one follows soon */
         while (look < p->launch_count && look < at + 16 && p->launches[look].time_ns <= time + tolerance &&
                sample->sort && p->launches[look].sort && sample->sort != p->launches[look].sort)
             look++;
@@ -229,8 +229,7 @@ static uint64_t count_all(const finder *f, int64_t offset)
     return pairs;
 }
 
-/* The same for a part of the samples, evenly spread, the first and the last among them; *out_possible: how many it
- * could be at most. */
+/* The same for an evenly spread part of the samples, including the first and the last; *out_possible: the maximum. */
 static uint64_t count_close(const finder *f, int64_t offset, uint64_t *out_possible)
 {
     uint64_t pairs = 0;
@@ -251,8 +250,8 @@ static uint64_t count_close(const finder *f, int64_t offset, uint64_t *out_possi
     return pairs;
 }
 
-/* What is left of the offset: places where the rhythm fits best, wherever that is, and what most of them agree on. They
- * count by how sure they are. */
+/* The remaining offset: from the places where the rhythm fits best, the value that most of them agree on, weighted by
+ * certainty. */
 static int64_t refine(int64_t offset, const finder *f, size_t stride)
 {
     int64_t residuals[FINE_RUNS], spreads[FINE_RUNS], weights[FINE_RUNS], best_cost = INT64_MAX, best = 0;
@@ -348,7 +347,7 @@ static void propose_ends(finder *f)
     }
 }
 
-/* Equal ones once, the likely first. */
+/* Removes duplicates, the likely ones first. */
 static void drop_doubles(finder *f)
 {
     size_t kept = 0;
@@ -413,7 +412,7 @@ static void decide(finder *f, hd_clock *out)
     }
 }
 
-/* All of both sides fit in order: no other offset can do better. */
+/* All marks of both sides fit in order: no other offset can be better. */
 static bool is_whole(const finder *f, const candidate *c)
 {
     for (size_t i = 0; i < f->count; i++) {
@@ -428,8 +427,8 @@ static bool is_whole(const finder *f, const candidate *c)
     return true;
 }
 
-/* What the offset is if all belong together in order, from some of them; false: their residuals differ by more than the
- * rhythm does, so that they only seem to. */
+/* The offset under the assumption that all belong together in order, from some of them; false: their residuals vary by
+ * more than the rhythm does, so the assumption is wrong. */
 static bool settle_whole(const finder *f, candidate *c, size_t stride)
 {
     int64_t offsets[PROBES * GROUPS] = {0};
@@ -455,7 +454,7 @@ typedef struct drift_point {
     int64_t time, offset;
 } drift_point;
 
-/* The offset along the largest thread, each run looked for where the ones before it lead to. */
+/* The offset along the largest thread; each run is searched near the extrapolation of the previous ones. */
 static size_t follow(drift_point *points, const hd_mark_pair *p, int64_t offset, size_t stride)
 {
     hd_run run = {.stride = stride, .count = HD_RUN_MARKS, .loose = true};
@@ -525,7 +524,7 @@ int64_t hd_clock_apply(const hd_clock *clock, int64_t time_ns)
 
 /* ---- all of it ---- */
 
-/* true: all is in order, and nothing else comes into question. */
+/* true: all marks are in order, and no other candidate is needed. */
 static bool find_candidates(finder *f, size_t *out_stride)
 {
     const hd_mark_pair *p = &f->pairs[f->largest[0]];

@@ -1,8 +1,8 @@
-/* gather.c - samples and launches as marks: time, thread, what is launched, the kernel's name
+/* gather.c - samples and launches as marks: time, thread, kind of launch, the kernel's name
  *
- * What a stack launches is told by its last frame that is a call of the GPU's API; which kernel, by the frame above it:
- * nvcc's __device_stub__Z6kernelPf, or the host function of the kernel's own name, which is a hint only. Both are the
- * same for all samples of a stack, so that they are found once per node of the tree, callers first.
+ * The last frame of a stack that is a GPU API call gives the kind of launch; the frame above it gives the kernel:
+ * nvcc's __device_stub__Z6kernelPf, or the host function of the kernel's own name, which is a hint only. Both depend on
+ * the stack only, so they are computed once per node of the tree, callers first.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -13,8 +13,9 @@
 #include "heddle/names.h"
 #include "pass/attribution/samples.h"
 #include "trace/stacks/trace_stacks.h"
+#include "trace/text.h"
 
-enum { SORT_UNSET = 255, SORT_NO_LAUNCH = 254 }; /* a call of the API that launches nothing */
+enum { SORT_UNSET = 255, SORT_NO_LAUNCH = 254 }; /* an API call that launches nothing */
 
 /* What a stack says. */
 typedef struct node_fact {
@@ -23,9 +24,9 @@ typedef struct node_fact {
     bool hint;
 } node_fact;
 
-/* What a frame's name says. */
+/* The meaning of a frame's name. */
 typedef struct name_fact {
-    uint32_t short_name, full_name; /* of the kernel of a stub; of another frame, once it was asked for, its own */
+    uint32_t short_name, full_name; /* of the kernel of a stub; of another frame, once it was needed, its own */
     uint8_t sort;
     bool known, stub;
 } name_fact;
@@ -41,12 +42,6 @@ typedef struct gatherer {
 } gatherer;
 
 /* ---- names ---- */
-
-static bool begins(hd_string text, const char *word)
-{
-    size_t size = strlen(word);
-    return text.size >= size && memcmp(text.data, word, size) == 0;
-}
 
 static hd_string behind(hd_string text, size_t size)
 {
@@ -67,7 +62,7 @@ static bool find_names(attribution_join *j, uint32_t *out_short, uint32_t *out_f
 {
     static const char mark[] = "[GPU_Kernel]";
     char text[HD_NAME_BYTES];
-    name = begins(name, mark) ? behind(name, sizeof mark - 1) : hd_name_plain(name);
+    name = hd_string_begins(name, mark) ? behind(name, sizeof mark - 1) : hd_name_plain(name);
     *out_short = *out_full = HD_STRING_NONE;
     if (name.size == 0) return true;
     *out_short = intern_dense(&j->names, text, hd_name_short(text, name));
@@ -106,7 +101,7 @@ static hd_string stub_kernel(hd_string frame)
     uint64_t length = 0;
     for (const char *p = frame.data; p < at; p++)
         length = isdigit((unsigned char)*p) ? length * 10 + (uint64_t)(*p - '0') : 0;
-    if (begins(frame, "_Z") && length > size && length < rest.size) rest.size = length;
+    if (hd_string_begins(frame, "_Z") && length > size && length < rest.size) rest.size = length;
     size_t end = size;
     while (end < rest.size && (isalnum((unsigned char)rest.data[end]) || memchr("_$.", rest.data[end], 3))) end++;
     rest.size = end;
@@ -118,14 +113,15 @@ static bool is_api_call(hd_string frame)
     static const char *const families[] = {"cuda", "cu", "hip"};
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
         size_t size = strlen(families[i]);
-        if (begins(frame, families[i]) && frame.size > size && isupper((unsigned char)frame.data[size])) return true;
+        if (hd_string_begins(frame, families[i]) && frame.size > size && isupper((unsigned char)frame.data[size]))
+            return true;
     }
     return false;
 }
 
 /* ---- stacks ---- */
 
-/* Found once per name: a tree has it at many nodes. */
+/* Computed once per name: many nodes of a tree share it. */
 static bool find_name_fact(gatherer *g, name_fact *fact, uint32_t name)
 {
     hd_string text = bare_frame(hd_stacks_text(g->tree, name)), kernel = stub_kernel(text);
@@ -172,7 +168,7 @@ static hd_status find_facts(gatherer *g, hd_error *err)
     return done ? HD_OK : HD_NOMEM(err);
 }
 
-/* All nodes of another tree, copied: (*out_map)[node of `from`] is the node of `to`. hd_large_free it. */
+/* Copies all nodes of another tree: (*out_map)[node of `from`] is the node of `to`. Free with hd_large_free. */
 static hd_status copy_tree(uint32_t **out_map, hd_stacks *to, const hd_stacks *from, uint64_t large, hd_error *err)
 {
     uint32_t count = hd_stacks_count(from), names = hd_stacks_name_count(from);
@@ -279,12 +275,12 @@ static bool is_tick(hd_string event)
     const char *slash = event.size ? memchr(event.data, '/', event.size) : NULL;
     if (slash) event = behind(event, (size_t)(slash - event.data) + 1);
     for (size_t i = 0; i < sizeof ticks / sizeof *ticks; i++) {
-        if (begins(event, ticks[i])) return true;
+        if (hd_string_begins(event, ticks[i])) return true;
     }
     return false;
 }
 
-/* The sort that a sample's event tells: "probe_libcudart:cudaLaunchKernel". */
+/* The kind of launch in a sample's event: "probe_libcudart:cudaLaunchKernel". */
 static uint8_t sort_of_event(gatherer *g, uint32_t name)
 {
     uint8_t *sort = &g->event_sorts[name];
@@ -369,7 +365,7 @@ static hd_status gather(gatherer *g, hd_error *err)
     const hd_trace *cpu = g->j->cpu;
     size_t tracks = (size_t)hd_trace_track_count(cpu) + 1, strings = (size_t)hd_trace_string_count(cpu) + 1;
     hd_status status = hd_trace_stacks_new(&g->stacks, cpu, err);
-    if (status == HD_ERR_DAMAGED && g->j->own) { /* the slices may still tell */
+    if (status == HD_ERR_DAMAGED && g->j->own) { /* slices may still have stacks */
         g->j->a->without_stack += hd_trace_row_count(cpu, HD_KIND_SAMPLE);
         return HD_OK;
     }

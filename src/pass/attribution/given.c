@@ -1,11 +1,11 @@
-/* given.c - GPU work, and calls that launch it, whose slices name their stacks themselves */
+/* given.c - GPU activities, and the calls that launch them, whose slices have their own stacks */
 #include "base/error.h"
 #include "pass/attribution/attribution.h"
 #include "pass/attribution/map.h"
 #include "trace/spill.h"
 
-/* The node of a slice's own stack in the attribution's tree: HD_STACK_NONE: it has none, HD_NONE: no memory. `block` is
- * the one of the slice before. */
+/* The node of a slice's own stack in the attribution's tree: HD_STACK_NONE: no stack, HD_NONE: no memory. `block`: the
+ * block of the previous slice. */
 static uint32_t node_of(attribution_map *map, const hd_trace *gpu, const hd_trace_stacks *stacks,
                         const hd_block **block, uint64_t row)
 {
@@ -39,7 +39,7 @@ static hd_status take_works(hd_attribution *a, attribution_map *map, const hd_tr
     return HD_OK;
 }
 
-/* What a call's slice says of itself goes before what its work says. */
+/* The stack of a call's slice takes precedence over that of its activity. */
 static hd_status take_launches(hd_attribution *a, attribution_map *map, const hd_trace *gpu,
                                const hd_trace_stacks *stacks, hd_error *err)
 {
@@ -68,10 +68,10 @@ hd_status attribution_from_given(hd_attribution *a, const hd_trace *gpu, const h
                                  hd_error *err)
 {
     hd_trace_stacks *stacks = NULL;
-    (void)options; /* whatever is wanted, what the trace says is so */
+    (void)options; /* stacks in the trace are used whatever the options */
     if (a->launches->work_count == 0 || hd_trace_metadata_find(gpu, "stackFrames").size == 0) return HD_OK;
     hd_status status = hd_trace_stacks_new(&stacks, gpu, err);
-    if (status == HD_ERR_DAMAGED) return HD_OK; /* stackFrames that cannot be read give no stacks */
+    if (status == HD_ERR_DAMAGED) return HD_OK; /* unreadable stackFrames give no stacks */
     if (status != HD_OK) return status;
     status = take_all(a, gpu, stacks, err);
     hd_trace_stacks_free(stacks);

@@ -1,4 +1,4 @@
-/* group.c - what is left without a rule, as marks by place and time */
+/* group.c - launches and samples without a rule, as marks by place and time */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -30,17 +30,17 @@ void attribution_take(attribution_join *j, uint32_t launch, uint32_t sample, hd_
     j->used[sample] = 1;
     j->joined[launch] = sample;
     a->launch_sample[launch] = j->sample_rows[sample];
-    if (j->sample_stacks[sample] == HD_STACK_NONE) return; /* known, but it says nothing */
+    if (j->sample_stacks[sample] == HD_STACK_NONE) return; /* known, but without a stack */
     a->launch_stack[launch] = j->sample_stacks[sample];
     a->launch_rule[launch] = (uint8_t)rule;
 }
 
 /* ---- threads of unknown processes ---- */
 
-/* The places of one tid. */
+/* The places with one tid. */
 typedef struct tid_places {
     uint32_t with_samples, with_launches; /* the last of them, HD_NONE: none */
-    bool several;                         /* with either, or one with both */
+    bool several;                         /* several places with either, or one place with both */
 } tid_places;
 
 enum { HAS_SAMPLES = 1, HAS_LAUNCHES = 2 };
@@ -54,7 +54,7 @@ static void note_place(tid_places *tids, const attribution_join *j, uint32_t pla
     *(has == HAS_SAMPLES ? &own->with_samples : &own->with_launches) = place;
 }
 
-/* Where the samples of a place go. */
+/* The place that the samples of a place are moved to. */
 static uint32_t destination(const tid_places *tids, const attribution_join *j, uint32_t place)
 {
     const attribution_place *p = &j->places[place];
@@ -65,7 +65,7 @@ static uint32_t destination(const tid_places *tids, const attribution_join *j, u
     return lone ? own->with_launches : place;
 }
 
-/* `perf script` tells tids and no pids. A tid is that of a thread of the other side if only one there has it. */
+/* `perf script` prints tids without pids. A tid is matched with a thread of the other side if only one there has it. */
 static bool unite_lone_threads(attribution_join *j)
 {
     const hd_launches *l = j->a->launches;
@@ -117,8 +117,8 @@ static bool is_free(const attribution_join *j, size_t launch)
            j->a->launches->launches[launch].start_ns != HD_NO_TIME;
 }
 
-/* Sorts of launches that samples are of, a bit each. Where no stack tells (no symbols), those of kernels, unless there
- * are as many samples as launches of all sorts. */
+/* Kinds of launches that samples are of, a bit each. If no stack shows it (no symbols), kernels, unless there are as
+ * many samples as launches of all kinds. */
 static unsigned sorts_wanted(const attribution_join *j)
 {
     unsigned wanted = 0;
@@ -213,7 +213,7 @@ static bool place_samples(attribution_join *j)
     return true;
 }
 
-/* Names of samples that no launch has say nothing: they are written in another way, or the kernel was not recorded. */
+/* Names of samples that no launch has are dropped: they are spelled differently, or the kernel was not recorded. */
 static bool drop_strange_names(attribution_join *j)
 {
     uint8_t *has = calloc((size_t)atomic_load(&j->names.count) + 1, 1);

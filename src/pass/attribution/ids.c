@@ -1,8 +1,8 @@
-/* ids.c - samples that name the launch: the correlation id is the same on both sides
+/* ids.c - samples matched to launches by equal correlation ids
  *
- * Ids repeat among processes, so that the pid must be the same where both sides know it; where one does not, the id
- * must be there once, and among ranks always: merged processes of several hosts may have the same pid. Work whose call
- * is not in the trace is found by its own id.
+ * Processes reuse ids, so the pid must be the same if both sides know it; if one does not, the id must be unique. With
+ * several ranks it must always be unique, since merged processes of several hosts may have the same pid. An activity
+ * whose call is not in the trace is found by its own id.
  */
 #include "base/error.h"
 #include "base/hash.h"
@@ -21,7 +21,7 @@ typedef struct id_table {
     named *list;
     uint32_t *slots;
     size_t count, mask;
-    uint64_t steps; /* left: many of one id, many times, is damage, and must not take for ever */
+    uint64_t steps; /* remaining steps: bounds the time for damaged input with many equal ids */
 } id_table;
 
 static size_t slot_of(const id_table *t, int64_t id)
@@ -61,7 +61,7 @@ static int same_process(uint32_t a, uint32_t b)
     return a == HD_STRING_NONE || b == HD_STRING_NONE ? 1 : a == b ? 2 : 0;
 }
 
-/* Whether works of an id without a call are of several ranks: which of them is the sample's? */
+/* Whether activities of an id without a call are of several ranks, so that the sample's rank is unknown. */
 static bool is_of_ranks(id_table *t, int64_t id)
 {
     const named *first = NULL;
@@ -74,7 +74,8 @@ static bool is_of_ranks(id_table *t, int64_t id)
     return t->steps == 0;
 }
 
-/* All works of an id without a call: those of a graph. A work's pid is that of a device, so that it says nothing. */
+/* All activities of an id without a call: those of a graph. An activity's pid is that of a device, so it is not
+ * compared. */
 static bool give_works(attribution_join *j, id_table *t, int64_t id, uint32_t sample)
 {
     bool given = false;
@@ -119,7 +120,7 @@ static void join_sample(attribution_join *j, id_table *t, uint32_t sample)
     if (as_good > 1 && (best_fit == 1 || ranks)) return; /* of which process? */
     if (j->a->launch_rule[best] == HD_RULE_NONE) {
         attribution_take(j, best, sample, HD_RULE_ID);
-    } else { /* the trace said it already */
+    } else { /* the trace had it already */
         j->a->launch_sample[best] = j->sample_rows[sample];
         j->used[sample] = 1;
     }

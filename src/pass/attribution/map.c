@@ -1,4 +1,4 @@
-/* map.c - stacks of one tree in another: each node once, callers first */
+/* map.c - maps stacks of one tree to another: each node once, callers first */
 #include "pass/attribution/map.h"
 
 #include <stdlib.h>

@@ -1,14 +1,14 @@
-/* map.h - stacks of one tree in another */
+/* map.h - maps stacks of one tree to another */
 #ifndef HD_PASS_ATTRIBUTION_MAP_H
 #define HD_PASS_ATTRIBUTION_MAP_H
 
 #include "heddle/stacks.h"
 
-/* Nodes of one tree in another, made when they are asked for. */
+/* Nodes of one tree in another, made at first use. */
 typedef struct attribution_map {
     hd_stacks *to;
     const hd_stacks *from;
-    uint32_t *nodes; /* by node of `from`, HD_NONE: not asked for yet */
+    uint32_t *nodes; /* by node of `from`, HD_NONE: not made yet */
     uint32_t *chain;
     size_t chain_capacity;
 } attribution_map;

@@ -1,8 +1,8 @@
-/* order.c - samples and kernels by order, where the GPU side has no calls at all
+/* order.c - matches samples and kernels by order, if the GPU side has no API calls at all
  *
- * Correlation ids are given out call by call, so that they tell the order of launches; the kernels of one id are those
- * of one graph launch. Nothing ties them to a time of the CPU, hence this joins only where it is safe: as many launches
- * as samples and no name against it, or names that decide.
+ * Correlation ids are assigned call by call, so they give the order of launches; kernels with one id are those of one
+ * graph launch. They have no CPU time, so this joins only if it is safe: as many launches as samples without a
+ * contradicting name, or names that decide.
  */
 #include "base/error.h"
 #include "base/memory/large.h"
@@ -13,9 +13,9 @@ enum { STEP_NS = 1000, BAND_STEPS = 200 };
 
 typedef struct order {
     attribution_join *j;
-    hd_mark *samples, *launches; /* time: place in the order. A launch's index is its first in `works` */
+    hd_mark *samples, *launches; /* time: index in the order. A launch's index is its first in `works` */
     size_t sample_count, launch_count;
-    hd_mark *works; /* by id; index: the work */
+    hd_mark *works; /* by id; index: the activity */
     size_t work_count;
     uint32_t *out;
 } order;
@@ -32,7 +32,7 @@ static size_t run_of(const order *o, size_t first)
     return end - first;
 }
 
-/* Ids of several ranks say nothing of each other. */
+/* Ids of different ranks are not comparable. */
 static bool is_of_one_rank(const hd_trace *trace, const hd_launches *l)
 {
     uint32_t tracks = hd_trace_track_count(trace), last = HD_NONE;
@@ -75,7 +75,7 @@ static hd_status list_works(order *o, hd_error *err)
     return HD_OK;
 }
 
-/* All samples in the order of time; none where several processes launched, whose ids say nothing of each other. */
+/* All samples in order of time; none if several processes launched, whose ids are not comparable. */
 static hd_status list_samples(order *o, hd_error *err)
 {
     attribution_join *j = o->j;
@@ -110,7 +110,7 @@ static bool fits_in_order(const order *o)
     return true;
 }
 
-/* Pairs by names, of which most must agree; those that no name speaks for are not taken. */
+/* Pairs by names, most of which must agree; pairs without a name are dropped. */
 static hd_status pair_by_names(order *o, hd_error *err)
 {
     hd_align_options options = {.tolerance_ns = (int64_t)BAND_STEPS * STEP_NS,

@@ -1,11 +1,12 @@
-/* samples.c - launches and their stack samples: by id, by time, by order; what is left is pending */
+/* samples.c - matches launches with their stack samples: by id, by time, by order; the rest is pending */
 #include "pass/attribution/samples.h"
 
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "trace/spill.h"
 
-/* Whether the trace is one that hd_attribution_annotate made: its work says its stacks, its samples their launches. */
+/* Whether hd_attribution_annotate made the trace: its activities have stacks, and its samples the ids of their
+ * launches. */
 static bool was_joined(const attribution_join *j)
 {
     bool given = false;
@@ -36,11 +37,11 @@ static hd_status join(attribution_join *j, hd_error *err)
     if (!j->joined) return HD_NOMEM(err);
     for (size_t i = 0; i < launches; i++) j->joined[i] = HD_NONE;
     HD_TRY(attribution_by_id(j, err));
-    if (was_joined(j)) return list_pending(j, err); /* what has no partner yet had none */
+    if (was_joined(j)) return list_pending(j, err); /* a sample without a partner had none then either */
     HD_TRY(attribution_gather_marks(j, err));
     HD_TRY(attribution_by_time(j, err));
     HD_TRY(attribution_by_order(j, err));
-    return j->own ? HD_OK : list_pending(j, err); /* of its own samples nobody said that they launch anything */
+    return j->own ? HD_OK : list_pending(j, err); /* nothing says that the trace's own samples are launches */
 }
 
 hd_status attribution_from_samples(hd_attribution *a, const hd_trace *gpu, const hd_trace *cpu,

@@ -1,12 +1,11 @@
-/* slices.c - the stack of a launch is what encloses its call on its thread
+/* slices.c - takes the slices that enclose a launch on its thread as its stack
  *
- * python_function, cpu_op, user_annotation and whatever else is open around it, outermost first, the call itself last.
- * A trace of calls alone gives stacks of one frame, "cudaLaunchKernel": that much is true.
+ * python_function, cpu_op, user_annotation and all other open slices, outermost first, the call itself last. A trace
+ * with only API calls gives stacks of one frame, "cudaLaunchKernel", which is correct.
  *
- * A launch in a backward op (options->forward) stands under the op's forward op: the stack of that, a mark
- * "[backward]", then its own stack. Of backward ops around each other the innermost with a forward op counts. Deep
- * stacks under many forward ops would not fit memory: once BACKWARD_FRAMES a launch, and some millions, are spent,
- * launches keep their own stacks.
+ * A launch in a backward op (options->forward) is placed under the forward op: that op's stack, a mark "[backward]",
+ * then its own stack. Of nested backward ops the innermost with a forward op counts. Deep stacks under many forward ops
+ * would exceed memory: once BACKWARD_FRAMES per launch, and some millions, are used, launches keep their own stacks.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,16 +20,16 @@
 #include "trace/event.h"
 #include "trace/spill.h"
 
-/* A slice whose context is asked for. */
+/* A slice whose context is needed. */
 typedef struct asked {
     uint64_t row;
-    uint32_t launch;   /* index; HD_NONE: none, or one that has a stack */
+    uint32_t launch;   /* index; HD_NONE: none, or one that already has a stack */
     uint32_t backward; /* index in pairs; HD_NONE: none */
-    uint32_t node;     /* HD_STACK_NONE until it is met */
-    uint32_t within;   /* of a launch: index in pairs of the innermost around it */
+    uint32_t node;     /* HD_STACK_NONE until the sweep reaches it */
+    uint32_t within;   /* of a launch: index in pairs of the innermost op around it */
 } asked;
 
-/* A backward op around what comes. */
+/* An open backward op. */
 typedef struct open_op {
     int64_t end_ns;
     uint32_t pair;
@@ -40,10 +39,10 @@ typedef struct slices_join {
     hd_attribution *a;
     asked *list; /* by row, each once */
     uint64_t *rows;
-    size_t count, last; /* the one that was found last */
+    size_t count, last; /* the last result */
     forward_pair *pairs;
     size_t pair_count;
-    open_op *open; /* of the lane at hand, innermost last; each ends before those below it */
+    open_op *open; /* of the current lane, innermost last; each ends before those below it */
     size_t open_count, open_capacity;
     uint32_t track;
     uint32_t *frames; /* of one stack */
@@ -51,7 +50,7 @@ typedef struct slices_join {
     uint64_t frames_left; /* that may be put upon forward ops */
 } slices_join;
 
-/* ---- what is asked for ---- */
+/* ---- options ---- */
 
 static int by_row(const void *x, const void *y)
 {
@@ -64,7 +63,7 @@ static asked plain(uint64_t row)
     return (asked){.row = row, .launch = HD_NONE, .backward = HD_NONE, .node = HD_STACK_NONE, .within = HD_NONE};
 }
 
-/* One for each row, with all that is known of it. */
+/* Merges entries of the same row. */
 static bool unite(slices_join *j, uint64_t large)
 {
     size_t kept = 0;
@@ -104,7 +103,7 @@ static bool ask(slices_join *j, uint64_t large)
     return unite(j, large);
 }
 
-/* Rows of a lane mostly come in their order. */
+/* Rows of a lane are mostly requested in order. */
 static asked *find(slices_join *j, uint64_t row)
 {
     const asked key = {.row = row};
@@ -134,7 +133,7 @@ static bool meet(slices_join *j, const hd_context *context)
     j->track = context->track;
     while (j->open_count && j->open[j->open_count - 1].end_ns < context->start_ns) j->open_count--;
     if (slice->backward != HD_NONE) {
-        /* What ends no later than this one is never again the innermost around something. */
+        /* An op that ends no later than this one is never the innermost again. */
         while (j->open_count && j->open[j->open_count - 1].end_ns <= end) j->open_count--;
         if (!hd_grow((void **)&j->open, &j->open_capacity, j->open_count, sizeof *j->open)) return false;
         j->open[j->open_count++] = (open_op){.end_ns = end, .pair = slice->backward};
@@ -171,7 +170,7 @@ static uint32_t put_upon(slices_join *j, uint32_t base, uint32_t node)
     return base;
 }
 
-/* The launch's stack upon that of the forward op, if that is known. */
+/* The launch's stack on top of that of the forward op, if known. */
 static uint32_t under_forward(slices_join *j, const asked *slice)
 {
     static const char mark[] = "[backward]";

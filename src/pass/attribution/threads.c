@@ -1,8 +1,8 @@
-/* threads.c - which sequence of samples is which sequence of launches, where thread ids do not tell
+/* threads.c - assigns sequences of samples to sequences of launches, when thread ids do not
  *
- * Each two are compared by rhythm: a few runs of samples, dense and sparse, laid on the launches at their time; names
- * that disagree and different numbers of marks cost extra. The best agreement is taken first. Where a thread agrees
- * with two alike, nothing is decided: a wrong stack is worse than none.
+ * All pairs are compared by rhythm: a few runs of samples, dense and sparse, are placed on the launches at their time;
+ * different names and different numbers of marks cost extra. The best agreement is taken first. If a thread agrees with
+ * two equally well, neither is taken: a wrong stack is worse than none.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ typedef struct match {
 
 typedef struct assigner {
     const hd_mark_pair *samples, *launches;
-    uint32_t *sample_ids, *launch_ids; /* those compared, the largest first */
+    uint32_t *sample_ids, *launch_ids; /* the compared ones, largest first */
     size_t sample_count, launch_count;
     match *matches; /* by sample, then launch; later by cost */
     int32_t *costs; /* by (sample, launch), places in the lists above */
@@ -69,7 +69,7 @@ static int by_cost(const void *a, const void *b)
     return x->launch < y->launch ? -1 : x->launch > y->launch;
 }
 
-/* Whether another that is still free agrees as well. */
+/* Whether another free one agrees equally well. */
 static bool is_tie(const assigner *a, const match *m)
 {
     const uint8_t *launch_taken = a->taken + a->sample_count;
@@ -131,7 +131,7 @@ static int by_size(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* Ids of those that are not empty, the largest first. */
+/* Ids of nonempty sequences, largest first. */
 static size_t list_by_size(uint32_t *ids, sized *spare, const hd_mark_pair *pairs, size_t count, bool samples)
 {
     size_t found = 0;

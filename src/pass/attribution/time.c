@@ -1,10 +1,10 @@
-/* time.c - samples and launches by time: the clock, the threads both sides know, and those one knows
+/* time.c - matches samples and launches by time: the clock, threads known to both sides, threads known to one side
  *
  * Known     a place with samples and launches
- * Unknown   samples of a thread that launches nothing: CUPTI's thread ids may be those of pthreads. They may be of any
- *           launching thread of their process that has no samples; where the process is unknown to the other side as
- * well (pid namespaces), of any such thread of a process that is unknown to this side. The clock is that of the known
- * threads; where they are few, of whole processes, all their threads as one sequence.
+ * Unknown   samples of a thread that launches nothing: CUPTI's thread ids may be those of pthreads. They may belong to
+ *           any launching thread of their process without samples; if the other side does not know the process either
+ *           (pid namespaces), to any such thread of a process that is unknown to this side. The clock is that of the
+ *           known threads; if they are few, that of whole processes, with all their threads as one sequence.
  */
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@
 
 enum { FEW_KNOWN = 16 };
 
-/* Unknown threads that may be of one another. */
+/* Unknown threads of both sides that may be the same. */
 typedef struct pool {
     uint32_t *samples, *launches; /* places */
     size_t sample_count, launch_count;
@@ -23,7 +23,7 @@ typedef struct pool {
 
 typedef struct timer {
     attribution_join *j;
-    pool *pools; /* by pid; the last is of processes that only one side knows */
+    pool *pools; /* by pid; the last is for processes that only one side knows */
     size_t pool_count;
     uint32_t *pool_places; /* room of the pools' lists */
     hd_mark_pair *pairs;   /* for the clock */
@@ -45,7 +45,7 @@ static bool is_unknown_launches(const attribution_place *p)
     return p->launches > 0 && p->samples == 0;
 }
 
-/* Which pool the places of a pid are of: their own where both sides know it. */
+/* Chooses the pool for the places of a pid: its own if both sides know it. */
 static void choose_pools(uint8_t *seen, const attribution_join *j)
 {
     for (size_t i = 0; i < j->place_count; i++) {
@@ -105,7 +105,7 @@ static hd_mark_pair pair_of(const attribution_join *j, const attribution_place *
                           .launch_count = launches->launches};
 }
 
-/* The marks of several places as one sequence. */
+/* Merges the marks of several places into one sequence. */
 static hd_status merge_places(timer *t, hd_mark **out, size_t *out_count, const uint32_t *places, size_t count,
                               bool samples, hd_error *err)
 {
@@ -176,7 +176,7 @@ static hd_status refuse(const timer *t, hd_error *err)
         (double)t->j->tolerance * 1e-6);
 }
 
-/* What the traces say of their own clocks: that they are the same, and where their zeros are. */
+/* Offsets that the traces' own clocks suggest: the same clock, and the difference of their zeros. */
 static size_t likely_offsets(int64_t out[2], const attribution_join *j)
 {
     int64_t cpu = hd_trace_facts_of(j->cpu)->base_ns, gpu = hd_trace_facts_of(j->gpu)->base_ns, offset;
@@ -281,7 +281,7 @@ static int64_t distance(int64_t a, int64_t b)
     return a < b ? b - a : a - b;
 }
 
-/* The median of residuals is what is left of the offset; of many every so many are looked at. */
+/* The median residual is the remaining offset; if there are many, a regular subset is used. */
 static hd_status measure(timer *t, hd_error *err)
 {
     enum { LOOKED_AT = 1 << 15 };

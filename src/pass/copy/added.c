@@ -1,7 +1,8 @@
-/* added.c - one block of a trace to whose rows arguments are added
+/* added.c - adds arguments to rows of one block
  *
- * Rows of one source shape that get as many new arguments are a variant, with one shape of the builder. Variants that
- * came to the same shape (one had the argument before, the other got it) become one group, in the order of rows.
+ * Rows of one source shape that get the same number of new arguments are a variant, with one shape of the builder.
+ * Variants with the same resulting shape (one had the argument before, the other got it) become one group, in row
+ * order.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@ typedef struct variant {
     uint32_t source, added;
     uint32_t shape;            /* of the builder */
     bool is_text;              /* its arguments become text: the builder has too many shapes */
-    const hd_arg_group *group; /* of the source, NULL: it has no keys */
+    const hd_arg_group *group; /* of the source, NULL: no keys */
     uint32_t *kept;            /* keys of the source that are not replaced */
     uint32_t kept_count;
     uint32_t first, count; /* in picks */
@@ -51,7 +52,7 @@ uint8_t *hd_copy_add_arguments(hd_copy *copy, int64_t *out_values[HD_COPY_ADDED]
 
 /* ---- shapes ---- */
 
-/* The builder's shape of a variant, HD_NONE: it has too many. */
+/* The builder's shape of a variant, HD_NONE: too many keys. */
 static uint32_t shape_of(hd_copy *copy, uint32_t source, uint32_t added)
 {
     if (added == 0) return hd_copy_shape(copy, source);
@@ -83,7 +84,7 @@ static uint32_t shape_of(hd_copy *copy, uint32_t source, uint32_t added)
 
 /* ---- variants ---- */
 
-/* Rows whose arguments are one text already keep it. */
+/* Rows whose arguments are already a single text keep it. */
 static void spare_raw_rows(hd_copy *copy, const int64_t *shapes)
 {
     uint32_t raw = hd_builder_raw_shape(copy->builder);
@@ -114,7 +115,7 @@ static bool make_variant(variant *out, hd_copy *copy, uint32_t source, uint32_t 
     return true;
 }
 
-/* Which there are, and how many rows each has. */
+/* Finds the variants, and the number of rows of each. */
 static bool find_variants(variants *v, hd_copy *copy, const int64_t *shapes)
 {
     size_t capacity = 0;
@@ -177,7 +178,7 @@ static hd_status put_texts(hd_copy *copy, size_t at, const variant *one)
     return HD_OK;
 }
 
-/* The rows of list[0 … count) have the builder's shape, and are numbered as they stand in the block. */
+/* Sets the builder's shape for the rows of list[0 … count), and numbers them in block order. */
 static uint32_t number_rows(hd_copy *copy, const variant *list, uint32_t count, uint32_t shape)
 {
     int64_t *shapes = hd_copy_change(&copy->rows, HD_COL_SHAPE),
@@ -195,7 +196,7 @@ static uint32_t number_rows(hd_copy *copy, const variant *list, uint32_t count, 
     return rows;
 }
 
-/* Variant by variant in scratch, which becomes row by row. */
+/* Converts scratch from variant by variant to row by row. */
 static void sort_values(hd_copy *copy, int64_t *spare, const variant *list, uint32_t count, uint32_t rows)
 {
     const int64_t *args_rows = hd_copy_look(&copy->rows, HD_COL_ARGS_ROW), *value = copy->scratch;
@@ -204,7 +205,7 @@ static void sort_values(hd_copy *copy, int64_t *spare, const variant *list, uint
     memcpy(copy->scratch, spare, rows * sizeof *spare);
 }
 
-/* The variants list[0 … count) as the group of their shape; none if it has no keys. */
+/* Puts the variants list[0 … count) as the group of their shape; no group if it has no keys. */
 static hd_status put_group(hd_copy *copy, hd_block *out, hd_arg_group *groups, const variant *list, uint32_t count,
                            uint32_t shape)
 {

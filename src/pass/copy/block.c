@@ -1,4 +1,4 @@
-/* block.c - one block of a trace that is copied: columns, and argument values by shape */
+/* block.c - copies one block of a trace: columns, and argument values by shape */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -88,7 +88,7 @@ static void keep_rows(const hd_copy *copy, int64_t *values)
     }
 }
 
-/* The types of ids come before the ids: see copy_columns. */
+/* Types of ids come before the ids: see copy_columns. */
 static bool put_column(hd_copy *copy, hd_block *out, hd_column_id column)
 {
     const hd_column *from = &copy->rows.block->columns[column];
@@ -121,7 +121,7 @@ static bool copy_columns(hd_copy *copy, hd_block *out)
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
         if (!put_column(copy, out, order[i])) return false;
     }
-    out->columns[HD_COL_PARTNER] = constant(-1); /* pairs are found anew */
+    out->columns[HD_COL_PARTNER] = constant(-1); /* pairs are computed again */
     out->columns[HD_COL_SOURCE] = out->columns[HD_COL_SOURCE_SIZE] = constant(0);
     out->start_ns = rows->block->start_ns;
     out->end_ns = rows->block->end_ns;
@@ -133,7 +133,7 @@ static bool copy_columns(hd_copy *copy, hd_block *out)
 
 /* ---- arguments ---- */
 
-/* Which argument rows stay, group by group; ARGS_ROW says where they stand then. */
+/* Selects the argument rows to keep, group by group; ARGS_ROW gets their new position. */
 static bool pick_arguments(hd_copy *copy)
 {
     const hd_block *block = copy->rows.block;
@@ -165,7 +165,7 @@ static bool pick_arguments(hd_copy *copy)
     return true; /* first[g] is now where group g begins */
 }
 
-/* The new place of each argument row. base: rows of earlier groups that became one group with this. */
+/* The new position of each argument row. base: rows of earlier groups merged into the same group. */
 static void place_arguments(hd_copy *copy, uint32_t group, uint32_t base)
 {
     int64_t *args_rows = copy->rows.columns[HD_COL_ARGS_ROW];
@@ -187,7 +187,7 @@ hd_status hd_copy_values(hd_copy *copy, size_t at, const hd_arg_group *group, ui
     return HD_OK;
 }
 
-/* All rows stay and no value changes. */
+/* Whether all rows are kept without a change. */
 static bool is_untouched(const hd_copy *copy, const hd_arg_group *group, uint32_t count)
 {
     return !copy->rows.changes_values && count == group->row_count && copy->kept == copy->rows.block->row_count;
@@ -198,7 +198,7 @@ static hd_status put_values(hd_copy *copy, hd_column *out, const hd_arg_group *g
 {
     const hd_shape *shape = hd_trace_shape_at(copy->trace, group->shape);
     bool strings = hd_copy_is_string_type(shape->keys[key].type);
-    if (is_untouched(copy, group, count) && !strings) /* argument rows keep their places */
+    if (is_untouched(copy, group, count) && !strings) /* argument rows keep their positions */
         return copy_column(copy, out, &group->columns[key], count) ? HD_OK : HD_NOMEM(copy->err);
     if (is_untouched(copy, group, count)) {
         hd_column_decode(copy->scratch, &group->columns[key], 0, count);
@@ -283,7 +283,7 @@ uint32_t hd_copy_argument_text(hd_copy *copy, uint32_t source_shape, const hd_ar
     return copy->text.failed ? HD_STRING_NONE : hd_builder_intern(copy->builder, copy->text.data, copy->text.size);
 }
 
-/* All groups that become raw text, as one group. */
+/* Puts all groups that become raw text as one group. */
 static hd_status put_raw_group(hd_copy *copy, hd_arg_group *out, uint32_t raw_rows)
 {
     const hd_block *block = copy->rows.block;
@@ -355,7 +355,7 @@ static hd_status copy_groups(hd_copy *copy, hd_block *out)
 
 /* ---- a block ---- */
 
-/* Remember for the order of the events which rows stay. */
+/* Records which rows are kept, for the order of the events. */
 static bool note_kept(hd_copy *copy)
 {
     const hd_block *block = copy->rows.block;
@@ -375,7 +375,7 @@ static bool note_kept(hd_copy *copy)
     return true;
 }
 
-/* What a begin knows of its end is found anew when the builder finishes, if the end still stands. */
+/* A begin's data about its end is recomputed by finish, if the end is kept. */
 static void forget_ends(hd_copy_rows *rows)
 {
     const hd_column *column = &rows->block->columns[HD_COL_PARTNER];

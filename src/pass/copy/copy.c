@@ -1,4 +1,4 @@
-/* copy.c - the events of one trace go into a builder: maps of ids, order, what stands around the events */
+/* copy.c - copies the events of a trace into a builder: maps of ids, order, tracks, metadata and ledger */
 #include "pass/copy/copy.h"
 
 #include <stdlib.h>
@@ -133,7 +133,7 @@ void hd_copy_free(hd_copy *copy)
     free(copy);
 }
 
-/* Rows of the largest block there can be: arrays for HD_BLOCK_ROWS take 9 MB, of which a small trace needs nothing. */
+/* Rows of the largest possible block: arrays for HD_BLOCK_ROWS take 9 MB, which a small trace does not need. */
 static uint32_t most_rows(const hd_trace *trace)
 {
     uint64_t most = 1;
@@ -194,7 +194,7 @@ static hd_status flush(hd_copy *copy)
     return hd_builder_append(copy->builder, chunk, copy->err);
 }
 
-/* All blocks that hold rows before `until`. */
+/* Copies all blocks with rows before `until`. */
 static hd_status copy_blocks(hd_copy *copy, hd_kind kind, uint64_t until)
 {
     size_t count = hd_trace_block_count(copy->trace, kind);
@@ -208,7 +208,7 @@ static hd_status copy_blocks(hd_copy *copy, hd_kind kind, uint64_t until)
     return HD_OK;
 }
 
-/* The kinds of those events that stay; returns how many. */
+/* The kinds of the kept events; returns their number. */
 static size_t sieve_order(hd_copy *copy, uint8_t *out, const uint8_t *order, size_t count)
 {
     size_t kept = 0;
@@ -248,7 +248,7 @@ hd_status hd_copy_events(hd_copy *copy, const hd_copy_hooks *hooks, hd_error *er
     return HD_OK;
 }
 
-/* ---- what stands around them ---- */
+/* ---- activities around them ---- */
 
 hd_status hd_copy_ledger(hd_copy *copy, hd_error *err)
 {
@@ -273,7 +273,7 @@ hd_status hd_copy_surroundings(hd_copy *copy, hd_error *err)
     return hd_copy_ledger(copy, err);
 }
 
-/* ---- names of tracks that stand in events ---- */
+/* ---- names of tracks inside events ---- */
 
 bool hd_names_are_events(const hd_trace *trace)
 {

@@ -1,7 +1,7 @@
-/* points.c - points that belong together by their ids
+/* points.c - groups points by their ids
  *
- * A flow is known by category, name and id, a nestable async slice (b n e) by category and id, an older one (S T p F)
- * by its name too, a counter by its process, name and id. Ids of id2.local count within their process.
+ * A flow is identified by category, name and id, a nestable async slice (b n e) by category and id, an older one (S T p
+ * F) by its name too, a counter by its process, name and id. Ids of id2.local count within their process.
  */
 #include "pass/copy/points.h"
 

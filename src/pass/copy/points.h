@@ -7,7 +7,7 @@
 typedef struct hd_point {
     int64_t id;
     uint32_t id_type;
-    uint32_t process;        /* track of it, where it is part of what the id means; else HD_NONE */
+    uint32_t process;        /* its track, if the id is local to a process; else HD_NONE */
     uint32_t category, name; /* likewise, else HD_STRING_NONE */
     uint32_t phase;          /* without flags */
     int64_t start_ns;
@@ -15,7 +15,7 @@ typedef struct hd_point {
 } hd_point;
 
 typedef struct hd_points {
-    hd_point *list; /* those that belong together side by side, by ascending row */
+    hd_point *list; /* grouped, each group by ascending row */
     size_t count;
 } hd_points;
 
@@ -25,7 +25,8 @@ void hd_points_deinit(hd_points *points);
 /* How many from `first` on belong together. */
 size_t hd_points_run(const hd_points *points, size_t first);
 
-/* Flows of which points went (keep[row] 0) and fewer than two are left lose those too; returns how many. */
+/* Also drops the remaining point of flows that lost points (keep[row] 0) and have fewer than two left; returns their
+ * number. */
 hd_status hd_points_drop_lone(uint64_t *out_dropped, uint8_t *keep, const hd_trace *trace, hd_error *err);
 
 #endif

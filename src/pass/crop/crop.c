@@ -1,10 +1,10 @@
-/* crop.c - a piece of the time of a trace
+/* crop.c - crops a trace to a range of time
  *
- * What stays  slices that touch [from, until), whole or clipped; the end of a begin/end pair with its begin; one that
- * is never closed lasts for ever. Flow points with the slice they are bound to, those bound to none by their time; a
- * flow of which only one point would be left goes altogether. Async begins and ends together, as slices do. Samples of
- * counters in the window, and of each counter the last one before it, moved to its start, since that is the value it
- * has there. All else by its time; what has no time stays, and so do the names and order of tracks and the metadata.
+ * Kept are slices that touch [from, until), whole or clipped; the end of a begin/end pair with its begin; a slice that
+ * is never closed has no end. Flow points are kept with the slice they are bound to, unbound ones by their time; a flow
+ * with only one remaining point is removed. Async begins and ends are kept together, like slices. Samples of counters
+ * in the window are kept, and the last sample before it, moved to its start, since that is the value there. Everything
+ * else is kept by its time; events without a time are kept, and so are the names and order of tracks and the metadata.
  */
 #include "pass/crop/crop.h"
 
@@ -22,7 +22,7 @@ bool crop_touches(const hd_crop_window *w, int64_t start, int64_t end)
     return start >= w->from_ns || end == HD_NO_TIME || end > w->from_ns;
 }
 
-/* The end of a slice or of what else has a duration; HD_NO_TIME: it never ends. */
+/* The end of a slice or another event with a duration; HD_NO_TIME: never. */
 static int64_t end_of(int64_t start, int64_t duration, int64_t phase)
 {
     return hd_never_ends(duration, phase) ? HD_NO_TIME : hd_end_or_start(start, duration);
@@ -74,7 +74,7 @@ static void crop_slices(const cropper *c, hd_copy_rows *rows)
 
 /* ---- all other kinds ---- */
 
-/* Times of rows that stay, pushed to the window's edges. */
+/* Clips the times of kept rows to the window. */
 static void clip_times(const cropper *c, hd_copy_rows *rows, int64_t last)
 {
     int64_t *start = hd_copy_change(rows, HD_COL_START), *ps = hd_copy_change(rows, HD_COL_START_PS);

@@ -1,6 +1,6 @@
-/* crop.h - a piece of the time of a trace
+/* crop.h - crops a trace to a range of time
  *
- * In: a trace and a range of time. Out: what lies in it, as a trace. Begin with crop.c.
+ * In: a trace and a range of time. Out: a trace of the events in it. Begin with crop.c.
  */
 #ifndef HD_PASS_CROP_CROP_H
 #define HD_PASS_CROP_CROP_H
@@ -9,8 +9,8 @@
 #include "pass/copy/copy.h"
 
 typedef struct hd_crop_window {
-    int64_t from_ns, until_ns; /* on the trace's clock; the piece is [from, until) */
-    bool clip;                 /* what straddles an edge is cut there; else it is kept whole */
+    int64_t from_ns, until_ns; /* on the trace's clock; the range is [from, until) */
+    bool clip;                 /* cut slices at the edges instead of keeping them whole */
 } hd_crop_window;
 
 /* The events that touch the window. The caller frees the trace. */

@@ -42,7 +42,7 @@ static hd_status decide_flows(cropper *c, hd_error *err)
 
 /* ---- async slices: a begin goes with its end ---- */
 
-/* One id's points. A begin that nothing ends lasts for ever. `open`: room for as many. */
+/* Decides about the points of one id. A begin without an end extends for ever. `open`: room for as many. */
 static void decide_async_run(cropper *c, const hd_point *points, size_t count, size_t *open)
 {
     uint8_t *keep = c->keep[HD_KIND_ASYNC];

@@ -1,9 +1,9 @@
-/* filter.c - the events of some tracks, of some names, of some categories
+/* filter.c - keeps the events of some tracks, names or categories
  *
- * What stays  of each kind what passes the lists; the end of a begin/end pair with its begin. Flow points with the
- * slice they are bound to: those whose slice goes are lost, which the ledger tells, and so are those that would be the
- * only one left of their flow. Names and order of tracks as long as the track stays, and of a process as long as one of
- * its tracks does.
+ * Kept are events of each kind that pass the lists; the end of a begin/end pair with its begin. Flow points are kept
+ * with the slice they are bound to: points of removed slices are lost, which the ledger counts, and so is the last
+ * remaining point of a flow. Names and order of a track are kept if the track is, those of a process if one of its
+ * tracks is.
  */
 #include "pass/filter/filter.h"
 
@@ -21,8 +21,8 @@ typedef struct sieve {
     const hd_trace *trace;
     filter_list tracks, names, category;
     uint8_t *track_stays;   /* by track */
-    uint8_t *process_stays; /* by track of a process: one of its tracks stays */
-    uint8_t *name_passes;   /* by string: 0 not known yet, 1 no, 2 yes */
+    uint8_t *process_stays; /* by track of a process: one of its tracks is kept */
+    uint8_t *name_passes;   /* by string: 0 unknown, 1 no, 2 yes */
     uint8_t *category_passes;
     uint8_t *slice_stays; /* by row */
     uint8_t *flow_stays;  /* by row */

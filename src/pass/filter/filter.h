@@ -1,16 +1,16 @@
-/* filter.h - the events of some tracks, of some names, of some categories
+/* filter.h - keeps the events of some tracks, names or categories
  *
- * In: a trace and patterns. Out: what they name, as a trace. Begin with filter.c.
+ * In: a trace and patterns. Out: a trace of the matching events. Begin with filter.c.
  */
 #ifndef HD_PASS_FILTER_FILTER_H
 #define HD_PASS_FILTER_FILTER_H
 
 #include "pass/copy/copy.h"
 
-/* Lists of patterns, parted by commas; NULL: everything. `*`, `?` and `[a-z]` as in a shell, of the whole text; /REGEX/
- * is a POSIX extended regular expression found anywhere in it; `!` before a pattern leaves out what it matches; a
- * backslash takes the meaning from the next character. A text passes when it matches a pattern without `!`, or there is
- * none, and no pattern with one. */
+/* Comma-separated patterns; NULL: everything. `*`, `?` and `[a-z]` as in a shell, of the whole text; /REGEX/ is a POSIX
+ * extended regular expression found anywhere in it; `!` before a pattern excludes its matches; a backslash makes the
+ * next character literal. A text passes if it matches a pattern without `!`, or there is none, and matches no pattern
+ * with `!`. */
 typedef struct hd_filter {
     const char *tracks;   /* thread name, process name, "PROCESS/THREAD", with pid and tid where there is no name */
     const char *names;    /* of events */

@@ -7,7 +7,7 @@
 #include "base/memory/large.h"
 #include "trace/spill.h"
 
-/* An end event whose slice changes. */
+/* An end event with a changed slice. */
 typedef struct end_edit {
     uint64_t row;
     const hd_lane_edit *edit;
@@ -38,7 +38,7 @@ static hd_ident pid_of(const applier *a, const hd_track *track)
     return pid;
 }
 
-/* A lane is like its track, but for its tid, its name and its place below it. */
+/* A lane is like its track, except for its tid, its name and its position below the track. */
 static hd_status make_lane(applier *a, size_t index, hd_error *err)
 {
     const hd_new_lane *lane = &a->plan->lanes[index];
@@ -55,7 +55,7 @@ static hd_status make_lane(applier *a, size_t index, hd_error *err)
     return a->lanes[index] == HD_NONE ? HD_NOMEM(err) : HD_OK;
 }
 
-/* The lane's track for an event of `own`, whose pid may be of another type than that of the track it is one with. */
+/* The lane's track for an event of `own`, whose pid may have another type than that of its twin track. */
 static int64_t lane_for(applier *a, uint32_t lane, int64_t own)
 {
     const hd_track *from = hd_trace_track_at(a->trace, (uint32_t)own);

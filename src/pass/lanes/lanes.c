@@ -1,7 +1,7 @@
-/* lanes.c - lane repair of a whole trace: which slices and flow points change, and how
+/* lanes.c - lane repair of a whole trace: plans the changes of slices and flow points
  *
- * Track by track: gather its slices, solve (solve.h), and where anything changed, note the edits and see to the
- * flow points, which must stay bound to the slices they were bound to. Times are exact (trace/ticks.h).
+ * Track by track: gather its slices, solve (solve.h), and if anything changed, record the edits and adjust flow points,
+ * which must stay bound to their slices. Times are exact (trace/ticks.h).
  */
 #include "pass/lanes/lanes.h"
 
@@ -96,7 +96,7 @@ static hd_status group_rows(planner *p, hd_kind kind, uint32_t **out_rows, size_
     return HD_OK; /* first[t] is now where track t begins */
 }
 
-/* Walks ascending rows of a table. */
+/* Iterates over ascending rows of a table. */
 typedef struct row_cursor {
     const hd_trace *trace;
     hd_kind kind;
@@ -116,7 +116,7 @@ static int64_t value_at(const row_cursor *c, hd_column_id column)
     return hd_column_at(&c->block->columns[column], c->at);
 }
 
-/* Start and end of a slice. One without an extent (never closed, no or negative duration) crosses nothing. */
+/* Start and end of a slice. A slice without an extent (never closed, no or negative duration) crosses nothing. */
 static void exact_extent(hd_exact *start, hd_exact *end, row_cursor *c, uint32_t row)
 {
     seek(c, row);
@@ -159,7 +159,7 @@ static hd_status choose_ticks(planner *p, const uint32_t *flows, size_t flow_cou
     hd_ticks_settle(&p->ticks);
     p->threshold = p->threshold_ps / 1000 + (p->threshold_ps % 1000 != 0);
     if (p->ticks.per_ns == 1 || p->threshold_ps == 0) return HD_OK;
-    /* what is less by a picosecond is less, however the ranks in it fall */
+    /* one picosecond less is less, whatever the rank within the picosecond */
     if (__builtin_mul_overflow(p->threshold_ps - 1, p->ticks.ranks, &p->threshold)) p->threshold = INT64_MAX - 1;
     p->threshold++;
     return HD_OK;
@@ -167,7 +167,7 @@ static hd_status choose_ticks(planner *p, const uint32_t *flows, size_t flow_cou
 
 /* ---- edits ---- */
 
-/* What the solver changed, against the columns. */
+/* Compares the solver's result with the columns. */
 static hd_status note_edits(planner *p, hd_lane_track *track)
 {
     hd_lane_plan *plan = p->plan;
@@ -212,7 +212,7 @@ static flow_point flow_at(const planner *p, row_cursor *c, uint32_t row)
 
 enum { GAPS_TRIED = 256 };
 
-/* A time in the slice that lies in none of those inside it. */
+/* A time in the slice that is in none of its nested slices. */
 static bool find_gap(int64_t *out, const planner *p, const hd_bind_index *now, uint32_t slice)
 {
     const hd_lane_slice *s = &p->slices[slice];
@@ -244,7 +244,8 @@ static bool rebind(int64_t *out, const planner *p, const hd_bind_index *now, uin
     return false;
 }
 
-/* A point behind the start of the last slice waits for none; where that start was pushed past it, it goes behind again.
+/* A point after the start of the last slice is bound to none; if that start was pushed past the point, the point is
+ * moved after it again.
  */
 static int64_t stay_unbound(const planner *p, const hd_bind_index *now, flow_point point)
 {
@@ -274,7 +275,7 @@ static hd_status edit_flow(planner *p, const hd_lane_track *track, const hd_bind
     return HD_OK;
 }
 
-/* The slices as they were, to see what each point is bound to; then as they are now, to keep it so. */
+/* Finds the binding of each point to the old slices; then keeps it with the new ones. */
 static hd_status edit_flows(planner *p, const hd_lane_track *track, const hd_lane_edit *edits, size_t edit_count,
                             const uint32_t *flows, size_t flow_count)
 {
@@ -329,7 +330,7 @@ static hd_status list_pairs(hd_lane_pair **out, uint32_t *out_count, const plann
     return HD_OK;
 }
 
-/* Solve again without the pairs that must leave; pairs never cross each other, so one more lane takes them all. */
+/* Solves again without the pairs that must leave; pairs never cross each other, so one more lane takes them all. */
 static hd_status part_pairs(planner *p, hd_lane_result *result, hd_lane_pair *pairs, uint32_t count)
 {
     uint32_t left = 0;
@@ -435,7 +436,7 @@ static int turn_by_row(const void *a, const void *b)
     return (x->row > y->row) - (x->row < y->row);
 }
 
-/* Tracks in the order of their first slices: their ids depend on which thread met them first. */
+/* Tracks in the order of their first slices, since their ids depend on the timing of reader threads. */
 static hd_status plan_in_turn(planner *p, uint32_t tracks)
 {
     uint32_t count = 0;

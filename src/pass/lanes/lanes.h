@@ -1,7 +1,7 @@
-/* lanes.h - lane repair of a whole trace: which slices and flow points change, and how
+/* lanes.h - lane repair of a whole trace: plans the changes of slices and flow points
  *
- * The pass changes nothing itself: it makes a plan of edits, which a writer applies (format/patch.h) or a later
- * pass turns into a new trace.
+ * The pass changes nothing itself: it makes a plan of edits, which a writer applies (format/patch.h) or a later pass
+ * turns into a new trace.
  *
  * In: a trace. Out: a plan. Begin with lanes.c; solve.c repairs one track on plain arrays.
  */
@@ -14,7 +14,7 @@
 /* A slice that changes. */
 typedef struct hd_lane_edit {
     uint64_t row;  /* of the slice table */
-    uint32_t lane; /* index into lanes, HD_NONE: it stays on its track */
+    uint32_t lane; /* index into lanes, HD_NONE: stays on its track */
     bool start_changed, end_changed;
     hd_exact start, end;
     int64_t start_shift_ps, end_shift_ps; /* at least 0, rounded up */
@@ -28,7 +28,7 @@ typedef struct hd_lane_flow_edit {
     hd_exact time;
 } hd_lane_flow_edit;
 
-/* A track with slices (twins of one pid and tid are one). */
+/* A track with slices (twins of one pid and tid count as one). */
 typedef struct hd_lane_track {
     uint32_t track;
     uint32_t lane_count;             /* with its own */
@@ -57,7 +57,7 @@ typedef struct hd_lane_plan {
     hd_new_lane *lanes;
     size_t lane_count, lane_capacity;
     uint64_t snapped_crossings;
-    uint64_t flows_unresolved; /* points that could not be kept at their slice */
+    uint64_t flows_unresolved; /* points that could not stay bound to their slice */
     hd_arena arena;
 } hd_lane_plan;
 

@@ -1,9 +1,10 @@
-/* names.c - ids, names and order of the lanes that the repair opens
+/* names.c - ids, names and order of the lanes that the repair adds
  *
- * tid     tid * 1000 + lane, where the tid is a whole number, that is exact in every JSON reader (2^53), and no other
- *         track or lane of the process has it; else the string "<tid> lane <n>", or with " #2", " #3" … if it exists
+ * tid     tid * 1000 + lane, if the tid is a whole number, the result is exact in every JSON reader (2^53), and no
+ *         other track or lane of the process has it; else the string "<tid> lane <n>", or with " #2", " #3" … if it
+ *         exists
  * name    "<thread name> lane <n>", or "tid <tid> lane <n>"
- * order   the track's own sort index: viewers break the tie by id or name, which puts it below
+ * order   the track's own sort index: viewers order equal ones by id or name, which puts it below
  */
 #include "pass/lanes/names.h"
 
@@ -85,7 +86,7 @@ void hd_lane_names_deinit(hd_lane_names *names)
 
 /* ---- the lanes ---- */
 
-/* The tid as a whole number, if it is written as one. */
+/* The tid as a whole number, if it is one. */
 static bool number_of(int64_t *out, const hd_trace *trace, hd_ident tid)
 {
     hd_string s = hd_trace_string(trace, tid.text);

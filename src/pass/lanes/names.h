@@ -5,14 +5,14 @@
 #include "base/map.h"
 #include "pass/lanes/lanes.h"
 
-/* The tids that are taken, by process. */
+/* The used tids, by process. */
 typedef struct hd_lane_names {
     hd_lane_plan *plan;
     const hd_trace *trace;
     hd_slots slots;
     struct hd_taken_tid *taken;
     size_t count, capacity;
-    uint32_t *twins; /* by track: the one of its twins that says its name, and the one that says its order */
+    uint32_t *twins; /* by track: the twin that has its name, and the twin that has its sort index */
 } hd_lane_names;
 
 hd_status hd_lane_names_init(hd_lane_names *names, hd_lane_plan *plan, const hd_trace *trace, hd_error *err);

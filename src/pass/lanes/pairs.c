@@ -1,4 +1,4 @@
-/* pairs.c - begin and end events find each other again after the repair */
+/* pairs.c - makes sure that viewers still pair begin and end events correctly after the repair */
 #include "pass/lanes/pairs.h"
 
 #include "base/error.h"
@@ -45,7 +45,7 @@ static bool is_changed(const hd_lane_pair *pair, const hd_lane_slice *slices)
     return slices[pair->slice].start != pair->was.start || slices[pair->slice].end != pair->was.end;
 }
 
-/* Of two pairs that are mistaken for each other the one that changed leaves. */
+/* Of two pairs that would be confused, the changed one leaves. */
 static uint32_t part(hd_lane_pair *a, hd_lane_pair *b, const hd_lane_slice *slices)
 {
     bool b_goes = is_changed(b, slices), a_goes = is_changed(a, slices) || !b_goes;
@@ -60,7 +60,7 @@ hd_status hd_lane_pairs_check(uint32_t *out_count, hd_lane_pair *pairs, uint32_t
 {
     marker *markers = hd_large_new((size_t)count * 2 + 1, sizeof *markers, large);
     uint32_t *open = hd_large_new((size_t)count + 1, sizeof *open, large), depth = 0;
-    bool failed = false, was_torn = false; /* before the repair, too: this order is not the one to keep */
+    bool failed = false, was_torn = false; /* torn before the repair, too: this order need not be kept */
     *out_count = 0;
     for (int after = 0; after < 2 && markers && open && !was_torn && !failed; after++, depth = 0) {
         uint32_t filled = put_markers(markers, pairs, count, slices, unit, !after);

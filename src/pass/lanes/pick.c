@@ -1,14 +1,14 @@
-/* pick.c - which slices of a group leave the primary lane, and for which lane
+/* pick.c - chooses the slices of a group that leave the primary lane, and their lanes
  *
- * Slices are chords of a circle, so the largest set without crossing is found in polynomial time. Endpoints are
- * ranked; for each slice, by end, the best choice inside it is swept from its end to its start (G. Valiente,
- * "A new simple algorithm for the maximum-weight independent set problem on circle graphs", 2003): time is the sum
- * of the slices' lengths in ranks, memory is linear. Crossings under the threshold are no obstacle to staying: they
- * are cut away before ranking, as if all slices stayed; slices that turn out to fit after all are taken back, and in
- * groups of up to SEARCH_SLICES a bounded search goes on from there.
+ * Slices are chords of a circle, so the largest set without crossing is found in polynomial time. Endpoints are ranked;
+ * for each slice, by end, the best choice inside it is swept from its end to its start (G. Valiente, "A new simple
+ * algorithm for the maximum-weight independent set problem on circle graphs", 2003): time is the sum of the slices'
+ * lengths in ranks, memory is linear. Crossings under the threshold do not matter: they are cut away before ranking, as
+ * if all slices stayed; slices that fit after all are taken back, and groups of up to SEARCH_SLICES are improved by a
+ * bounded search.
  *
- * Groups too dense for that: of a slice and those it crosses, the ones with many crossings go. What comes out is
- * a proposal; the caller keeps it only where it beats the plain greedy.
+ * In groups too dense for that, of a slice and those it crosses, the ones with many crossings leave. The result is a
+ * proposal; the caller uses it only if it is better than the plain greedy.
  */
 #include "pass/lanes/solve.h"
 
@@ -86,8 +86,8 @@ void hd_lane_picker_deinit(hd_lane_picker *picker)
 
 /* ---- the exact choice ---- */
 
-/* Rank the endpoints of spans that stand by (start, longer first): other[] is the far endpoint's rank, chord[] the
- * span. Touching and equal ends are ranked so that they do not cross. Returns the sum of lengths. */
+/* Ranks the endpoints of spans sorted by (start, longer first): other[] is the far endpoint's rank, chord[] the span.
+ * Touching and equal ends are ranked so that they do not cross. Returns the sum of lengths. */
 static uint64_t rank_endpoints(hd_lane_picker *p, uint32_t count)
 {
     hd_lane_heap open = {.ids = p->heap_ids, .slices = p->spans};
@@ -124,7 +124,7 @@ static uint32_t count_inside(hd_lane_picker *p, uint32_t from, uint32_t to)
     return value;
 }
 
-/* Fill the plan from best[]: variant 0 keeps the earlier slice where it makes no difference, 1 the later. */
+/* Fills the plan from best[]: of equal choices variant 0 keeps the earlier slice, 1 the later. */
 static void trace_choice(hd_lane_picker *p, uint32_t count, int variant, uint32_t *plan)
 {
     uint32_t pending = 0;
@@ -159,7 +159,7 @@ static int by_start(const void *left, const void *right)
     return a->lane < b->lane ? -1 : a->lane > b->lane;
 }
 
-/* Cut each span at the noise it makes with earlier ones, as the sweep of the primary lane would if all stayed. */
+/* Cuts off each span's noise crossings with earlier spans, as the sweep of the primary lane would if all stayed. */
 static void cut_noise(hd_lane_picker *p, const hd_lane_group *group)
 {
     uint32_t depth = 0;
@@ -197,7 +197,7 @@ static bool crosses_genuinely(const hd_lane_slice *a, const hd_lane_slice *b, ui
     return gap(a->end, b->end) >= threshold && gap(b->start, a->end) >= threshold;
 }
 
-/* Cutting is a guess: bring back whoever crosses no staying slice by the threshold or more. */
+/* The cut is a guess: takes back slices that cross no staying slice by the threshold or more. */
 static void take_back(const hd_lane_group *group, uint32_t *plan)
 {
     uint64_t steps = 0;
@@ -215,7 +215,7 @@ static void take_back(const hd_lane_group *group, uint32_t *plan)
 /* ---- the exact choice with noise: branch and bound over sets of at most 64 slices ---- */
 
 typedef struct search {
-    uint64_t against[SEARCH_SLICES]; /* whom each slice crosses genuinely */
+    uint64_t against[SEARCH_SLICES]; /* slices that each slice genuinely crosses */
     uint64_t best;
     int best_count;
     uint32_t steps;
@@ -226,7 +226,7 @@ static int size_of(uint64_t set)
     return __builtin_popcountll(set);
 }
 
-/* Slices with one opponent or none are kept at once; the one with most is tried both ways. */
+/* Slices with at most one opponent are kept at once; the one with most is tried both ways. */
 static void search_sets(search *s, uint64_t kept, uint64_t undecided)
 {
     while (undecided != 0) {
@@ -252,7 +252,7 @@ static void search_sets(search *s, uint64_t kept, uint64_t undecided)
     s->best_count = size_of(kept);
 }
 
-/* Better the plan of a small group if any choice keeps more slices. */
+/* Improves the plan of a small group if any choice keeps more slices. */
 static void search_better(hd_lane_picker *p, const hd_lane_group *group, uint32_t *plan)
 {
     search s = {.steps = SEARCH_STEPS};
@@ -334,8 +334,8 @@ static void count_crossings(hd_lane_picker *p, const hd_lane_group *group, uint3
     }
 }
 
-/* One sweep over the primary lane. Of a slice and the few open ones it crosses, the side with more crossings
- * goes; noise counts as clamped. */
+/* One sweep over the primary lane. Of a slice and the open ones it crosses, the side with more crossings leaves; noise
+ * counts as clamped. */
 static void pick_by_crossings(hd_lane_picker *p, const hd_lane_group *group, uint32_t *plan)
 {
     uint32_t *degree = p->tree, *stack = p->heap_ids, depth = 0;
@@ -374,13 +374,13 @@ void hd_lane_picker_pick(hd_lane_picker *picker, const hd_lane_group *group, int
 
 /* ---- lanes ---- */
 
-/* An empty lane takes everything; ids in the tree are member + 1, 0 is an empty lane. */
+/* An empty lane accepts every slice; ids in the tree are member + 1, 0 is an empty lane. */
 static bool takes(const hd_lane_group *group, uint32_t top, int64_t end)
 {
     return top == 0 || member(group, top - 1)->end >= end;
 }
 
-/* Each inner node holds the top slice, of the lanes below it, that ends last. */
+/* Each inner node has, of the top slices of the lanes below it, the one that ends last. */
 static void set_inner(const hd_lane_group *group, uint32_t *tree, uint32_t node)
 {
     uint32_t left = tree[2 * node], right = tree[2 * node + 1];
@@ -401,7 +401,7 @@ static uint32_t double_lanes(const hd_lane_group *group, uint32_t *tree, uint32_
     return 2 * size;
 }
 
-/* Lowest lane that takes it, by start; the tree over the lanes' tops finds it in O(log lanes). */
+/* The lowest lane that accepts it, in order of start; the tree over the lanes' tops finds it in O(log lanes). */
 static uint32_t colour_by_start(hd_lane_picker *p, const hd_lane_group *group, uint32_t *plan)
 {
     uint32_t size = 1, lanes = 0, *tree = p->tree;

@@ -1,17 +1,17 @@
 /* solve.c - lane repair of one track: order, groups, the primary lane
  *
- * 1. In the usual case slices come sorted and nothing crosses: one sweep with a stack sees that, and is done.
+ * 1. Usually slices are sorted and nothing crosses: one sweep with a stack detects that, and is done.
  * 2. Else the slices are ordered by index, and split into groups: the connected components of the crossing graph. When
- * a slice closes, all open ones that started later cross it, so their groups, which stand above its own on a stack,
+ * a slice closes, all open ones that started later cross it, so their groups, which are above its own on a stack,
  * merge with it. Slices of different groups never cross, not even after snapping: a boundary inside a slice of another
- * group would be the end of a slice that crosses that one. So each group is solved alone, on the same lanes.
- * 3. Per group the plain greedy comes first, then what pick.c proposes, and the better one is written. A
- *    proposal that saves moves but needs more lanes than the greedy in its group waits until it is known how many
- *    lanes the greedy needs in all groups.
+ * group would be the end of a slice that crosses that one. So groups are solved independently, on the same lanes.
+ * 3. Per group the plain greedy is computed first, then the proposal of pick.c, and the better one is used. A proposal
+ *    that saves moves but needs more lanes than the greedy in its group is deferred until the number of lanes of the
+ *    greedy over all groups is known.
  *
  * The primary lane is swept by start with a stack of open ends. A slice that crosses the top of the stack is settled
  * at once: it is clamped, or is pushed past as many boundaries as it takes and waits for its new start in a queue,
- * or leaves. Slices that start meanwhile and lay inside a waiting one are cut to it.
+ * or leaves. Slices that start meanwhile and were inside a waiting one are cut to it.
  */
 #include "pass/lanes/solve.h"
 
@@ -22,8 +22,8 @@
 #include "base/heap.h"
 #include "base/memory/large.h"
 
-/* Beyond that many boundaries, all within the threshold, a slice is cut at the one nearest to its middle; and the
- * parent of a slice is looked for among that many pushed ones. */
+/* With more boundaries than this, all within the threshold, a slice is cut at the one nearest to its middle; and a
+ * slice's parent is searched among this many pushed ones. */
 enum { WALK_LEVELS = 64, PUSHED_SLICES = 64 };
 
 #define NO_SLICE UINT32_MAX
@@ -31,7 +31,7 @@ enum { WALK_LEVELS = 64, PUSHED_SLICES = 64 };
 typedef struct track {
     hd_lane_slice *slices;
     uint32_t count;
-    uint32_t *order; /* by (start, longer first, input order), or NULL: they stand so */
+    uint32_t *order; /* by (start, longer first, input order), or NULL: already in that order */
     uint64_t threshold;
 } track;
 
@@ -47,7 +47,7 @@ static hd_lane_slice *at(const track *t, uint32_t position)
 
 typedef enum scan_outcome { SCAN_CLEAN, SCAN_UNSORTED, SCAN_CROSSING } scan_outcome;
 
-/* One sweep that stops at the first slice out of order; once a crossing is found, only the order is looked at. */
+/* One sweep that stops at the first slice out of order; after the first crossing it only checks the order. */
 static scan_outcome scan(const track *t, int64_t *open_ends)
 {
     uint32_t depth = 0;
@@ -76,11 +76,11 @@ typedef struct group_list {
 
 typedef struct groups { /* of two slices and more */
     uint32_t *members;  /* slice indices, group by group */
-    uint32_t *starts;   /* of each group in members[], and one more; while groups are found, their first position */
+    uint32_t *starts;   /* of each group in members[], and one more; while groups are built, their first position */
     uint32_t count, largest;
-    /* While they are found: */
+    /* Only while groups are built: */
     uint32_t *next;
-    group_list *stack; /* positions of one group lie below those of the next */
+    group_list *stack; /* positions of one group are below those of the next */
     uint32_t depth;
     hd_lane_heap open;
 } groups;
@@ -126,7 +126,7 @@ static void find_groups(groups *g, const track *t)
     while (g->open.count > 0) close_slice(g, hd_lane_heap_pop(&g->open));
 }
 
-/* From linked positions to slice indices in one array. */
+/* Converts linked positions to slice indices in one array. */
 static hd_status list_members(groups *g, const track *t, uint64_t large, hd_error *err)
 {
     size_t total = 0;
@@ -145,7 +145,7 @@ static hd_status list_members(groups *g, const track *t, uint64_t large, hd_erro
     return HD_OK;
 }
 
-/* Find the groups, and let go of all that is needed for finding them, the order too. */
+/* Finds the groups, and frees the data needed for that, including the order. */
 static hd_status split_groups(groups *g, track *t, uint64_t large, hd_error *err)
 {
     size_t room = (size_t)t->count + 1;
@@ -180,7 +180,7 @@ typedef struct pushed { /* of a slice that waits or waited */
 
 typedef struct sweep {
     const hd_lane_group *group;
-    int64_t *ends;  /* of open slices; each lies in the one before */
+    int64_t *ends;  /* of open slices; each is within the previous one */
     waiting *queue; /* binary heap by (start, longer first) */
     uint32_t depth, queued, pushed_count;
     pushed recent[PUSHED_SLICES]; /* ring */
@@ -213,7 +213,7 @@ static void open_slice(sweep *s, int64_t start, int64_t end)
     s->ends[s->depth++] = end;
 }
 
-/* The innermost pushed slice around one that would stand out at its left. */
+/* The innermost pushed slice that contained this one, which would extend beyond its new start. */
 static const pushed *waiting_parent(const sweep *s, int64_t start, int64_t end)
 {
     uint32_t kept = s->pushed_count < PUSHED_SLICES ? s->pushed_count : PUSHED_SLICES;
@@ -225,10 +225,10 @@ static const pushed *waiting_parent(const sweep *s, int64_t start, int64_t end)
     return NULL;
 }
 
-/* Many boundaries in reach: push to the last one before the slice's middle, clamp to the next, by bisection. */
+/* Many boundaries in reach: pushes to the last one before the slice's middle, and clamps to the next, by bisection. */
 static bool cut_at_middle(sweep *s, uint32_t level, int64_t start, waiting *now)
 {
-    uint32_t low = 0, high = level; /* the last of [0, high) that lies beyond the middle is low - 1 */
+    uint32_t low = 0, high = level; /* the last of [0, high) that is beyond the middle is low - 1 */
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         int64_t end = s->ends[middle];
@@ -251,8 +251,8 @@ static bool cut_at_middle(sweep *s, uint32_t level, int64_t start, waiting *now)
     return clamp < s->group->threshold;
 }
 
-/* Fit a slice into the open ones by shifts under the threshold; false if that cannot be. Where one shift is too
- * large only the other is open; where both are, no boundary further out helps. */
+/* Fits a slice into the open ones by shifts under the threshold; false: impossible. If one shift is too large only the
+ * other is possible; if both are, no outer boundary helps. */
 static bool snap(sweep *s, waiting *now)
 {
     uint64_t threshold = s->group->threshold;
@@ -275,7 +275,7 @@ static bool snap(sweep *s, waiting *now)
     return true;
 }
 
-/* Settle one slice; false if it leaves. */
+/* Settles one slice; false: it leaves. */
 static bool settle(sweep *s, uint32_t member, int64_t start, int64_t end)
 {
     while (s->depth > 0 && s->ends[s->depth - 1] <= start) s->depth--;
@@ -286,7 +286,7 @@ static bool settle(sweep *s, uint32_t member, int64_t start, int64_t end)
     waiting now = {start, end, member};
     uint64_t crossings = s->crossings;
     const pushed *parent = waiting_parent(s, start, end);
-    if (parent) { /* whose shifts are at least as large */
+    if (parent) { /* its shifts are at least as large */
         now.start = parent->start;
         if (parent->end < now.end) now.end = parent->end;
         s->crossings++;
@@ -309,7 +309,8 @@ static bool settle(sweep *s, uint32_t member, int64_t start, int64_t end)
     return true;
 }
 
-/* Sweep the members whose plan is 0; those that cannot stay become HD_LANE_MOVED. Returns how many the plan moves. */
+/* Sweeps the members whose plan is 0; those that cannot stay become HD_LANE_MOVED. Returns the number of moves in the
+ * plan. */
 static uint32_t sweep_primary(sweep *s, const hd_lane_group *group, hd_lane_slice *commit, uint32_t *plan)
 {
     uint32_t moved = 0;
@@ -338,7 +339,7 @@ typedef struct solver {
     groups groups;
     hd_lane_picker picker;
     sweep sweep;
-    uint32_t *plan, *trial;            /* one is tried against the other */
+    uint32_t *plan, *trial;            /* the current plan, and the one compared with it */
     uint32_t *deferred;                /* groups for the second round */
     uint32_t greedy_lanes, used_lanes; /* highest over the groups so far */
     uint64_t moved;
@@ -357,7 +358,7 @@ static void commit_plan(solver *v, const hd_lane_group *group, uint32_t *plan)
 
 typedef enum verdict { WORSE, BETTER, TOO_MANY_LANES } verdict;
 
-/* Make a proposal in v->trial and hold it against a plan that moves `moved` to `lanes`. */
+/* Makes a proposal in v->trial and compares it with a plan that moves `moved` to `lanes`. */
 static verdict propose(solver *v, const hd_lane_group *group, int variant, uint32_t moved, uint32_t lanes,
                        uint32_t lanes_allowed)
 {
@@ -369,8 +370,8 @@ static verdict propose(solver *v, const hd_lane_group *group, int variant, uint3
     return trial_lanes <= lanes_allowed ? BETTER : TOO_MANY_LANES;
 }
 
-/* `lanes_allowed` 0: as many as the greedy opens for this group. Returns false, with nothing written, if more would
- * save moves. */
+/* `lanes_allowed` 0: as many as the greedy uses for this group. Returns false, with nothing written, if more lanes
+ * would save moves. */
 static bool solve_group(solver *v, const hd_lane_group *group, uint32_t lanes_allowed)
 {
     bool last_call = lanes_allowed > 0;

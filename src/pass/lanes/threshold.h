@@ -1,4 +1,4 @@
-/* threshold.h - what options say about snapping, as the solver takes it */
+/* threshold.h - converts the snap threshold of options to that of the solver */
 #ifndef HD_PASS_LANES_THRESHOLD_H
 #define HD_PASS_LANES_THRESHOLD_H
 

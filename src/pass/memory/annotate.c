@@ -1,8 +1,8 @@
-/* annotate.c - a trace with counters of what is live
+/* annotate.c - adds counters of live memory to a trace
  *
  * On the process of each device, a sample per event of memory:
- *     memory cuda:0                 live; allocated and reserved where the allocator tells them
- *     memory cuda:0, weights        live, for each category, where there are any
+ *     memory cuda:0                 live; allocated and reserved if the allocator reports them
+ *     memory cuda:0, weights        live, for each category, if there are categories
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
-/* gather.c - events of memory out of a trace: what each format's say, and whose memory it is
+/* gather.c - extracts memory events from a trace, by format, and finds their pools
  *
  * Kineto   instants "[memory]": Addr, Bytes (below 0: freed), Device Type, Device Id, Total Allocated, Total Reserved.
  *          Captures write the same; a free of unknown size has no Bytes.
  * CUPTI    instants of category "gpu_memory", named "Allocate…" or "Release…": address, bytes, device, memoryKind
  * TF       slices of category "memory", named "allocation" or "deallocation": address, allocationBytes, regionType;
- *          the track is the allocator, and tfOpName stands for the stack
+ *          the track is the allocator, and tfOpName is used as the stack
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ enum { CUDA = 1 }; /* as PyTorch numbers kinds of devices */
 typedef struct memory_keys {
     uint32_t memory, gpu_memory, tf_memory; /* the name, and two categories */
     uint32_t allocation, deallocation;
-    uint32_t plain[3]; /* categories that say nothing */
+    uint32_t plain[3]; /* categories without a meaning */
     uint32_t address, bytes, type, device, allocated, reserved;
     uint32_t segment[2]; /* names of events that get memory of the device */
     uint32_t cupti_address, cupti_bytes, cupti_device, cupti_kind;
@@ -168,7 +168,7 @@ static uint64_t hash_pool(const hd_memory_pool *named)
     return hd_hash(words, sizeof words);
 }
 
-/* HD_SLOTS_NONE: none is known. */
+/* HD_SLOTS_NONE: no known pool. */
 static uint32_t known_pool(const memory_find *find, const hd_memory_pool *named)
 {
     uint32_t at;
@@ -271,7 +271,7 @@ static hd_status gather_row(memory_find *find, const memory_keys *keys, const hd
     return add_event(find, &what, &event, err);
 }
 
-/* Rows whose column holds one of two strings; HD_NONE is none. */
+/* Rows whose column has one of two strings; HD_NONE is none. */
 static hd_status gather_kind(memory_find *find, const memory_keys *keys, hd_kind kind, hd_error *err)
 {
     hd_status status = HD_OK;
@@ -291,7 +291,7 @@ static hd_status gather_kind(memory_find *find, const memory_keys *keys, hd_kind
     return status;
 }
 
-/* What a segment makes the peak of what its pool has reserved: it may be given back before the next allocation. */
+/* Updates the pool's peak of reserved bytes by a segment, which may be released before the next allocation. */
 static void take_segment(memory_find *find, const memory_keys *keys, const hd_block *block, uint32_t row)
 {
     hd_event event;

@@ -1,4 +1,4 @@
-/* impl.h - what the files of hd_memory_new share
+/* impl.h - shared by the files of hd_memory_new
  *
  * In: a trace. Out: hd_memory (heddle/memory.h): allocations paired with frees, and stacks. Begin with memory.c.
  */
@@ -10,7 +10,7 @@
 
 __extension__ typedef __int128 memory_sum; /* sums of 2^32 sizes of 64 bits fit */
 
-/* An event on its way: where it stood. */
+/* An event's position in the trace. */
 typedef struct memory_place {
     uint32_t lane; /* hd_track.same_as of its track */
     uint32_t own;  /* node of the trace's stackFrames, HD_STACK_NONE: no `sf` */

@@ -1,4 +1,4 @@
-/* memory.c - allocations and frees of a trace: found, put in the order of time, paired, with their stacks */
+/* memory.c - allocations and frees of a trace: finds, sorts and pairs them, and adds stacks */
 #include "heddle/memory.h"
 
 #include <stdio.h>

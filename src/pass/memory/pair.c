@@ -1,6 +1,6 @@
-/* pair.c - which free ends which allocation, and how much was live when
+/* pair.c - pairs frees with allocations, and computes live bytes over time
  *
- * One walk in the order of time. What is live stands in a table by pool and address.
+ * One walk in order of time. Live allocations are in a table by pool and address.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,11 +9,11 @@
 #include "base/memory/large.h"
 #include "pass/memory/impl.h"
 
-/* Sums of a pool on the way; hd_memory_pool gets them at the end. */
+/* Running sums of a pool; hd_memory_pool gets them at the end. */
 typedef struct pool_state {
     memory_sum live, loose, allocated, freed, replaced;
     bool peaked, reserved_seen;
-    int64_t peak_allocated;                               /* of where reserved is known */
+    int64_t peak_allocated;                               /* over the events with a known reserved */
     int64_t idle_since_ns, idle_bytes, reserved_first_ns; /* the last step of reserved less allocated */
     memory_sum idle_area;
 } pool_state;
@@ -46,7 +46,7 @@ static uint32_t pool_at(const hd_memory *m, uint32_t event)
     return m->groups[m->events[event].group].pool;
 }
 
-/* The event of what is live there, HD_SLOTS_NONE: nothing. */
+/* The live allocation at an address, HD_SLOTS_NONE: none. */
 static uint32_t live_at(const pairing *p, uint32_t pool, uint64_t address)
 {
     uint32_t at;
@@ -103,7 +103,7 @@ static void release(pairing *p, uint32_t index)
                     event->bytes > begun->bytes ? event->bytes - begun->bytes : begun->bytes - event->bytes);
     hd_slots_remove(&p->live, hd_hash_pair(event->address, pool), event->end);
     begun->end = index;
-    event->group = begun->group; /* a free seldom says what it frees */
+    event->group = begun->group; /* a free seldom has the category */
     add_live(p, begun, false, begun->bytes);
     p->pools[pool].freed += begun->bytes;
 }
@@ -121,7 +121,7 @@ static void loose(pairing *p, const hd_memory_event *event)
 
 static void step_reserved(pairing *p, hd_memory_pool *pool, pool_state *state, const hd_memory_event *event)
 {
-    /* 0 is what an allocator says that does not count what it reserves, such as that of the CPU. */
+    /* Allocators that do not track what they reserve report 0, such as that of the CPU. */
     if (event->allocated == HD_NO_NUMBER || event->reserved == HD_NO_NUMBER || event->reserved == 0) return;
     int64_t idle = memory_clamp((memory_sum)event->reserved - event->allocated);
     if (idle < 0) {
@@ -189,7 +189,8 @@ static bool step(pairing *p, uint32_t index)
         release(p, index);
     else
         fine = allocate(p, index);
-    hd_memory_group *group = &p->memory->groups[event->group]; /* a paired free went to that of its allocation */
+    hd_memory_group *group = &p->memory->groups[event->group]; /* a paired free was counted for the group of its
+                                                                  allocation */
     if (event->is_free) {
         pool->frees++;
         group->frees++;
@@ -204,7 +205,7 @@ static bool step(pairing *p, uint32_t index)
 
 /* ---- the whole ---- */
 
-/* Allocators of the CPU write totals that are 0 throughout: those say nothing. */
+/* Allocators of the CPU write totals that are always 0: those are ignored. */
 static bool check_totals(hd_memory *m)
 {
     bool *any = calloc(m->pool_count + 1, sizeof *any);

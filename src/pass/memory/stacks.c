@@ -1,8 +1,8 @@
-/* stacks.c - who allocated: the stack of an event itself, or the slices that are open on its thread
+/* stacks.c - who allocated: the stack of the event itself, or the open slices of its thread
  *
- * Events without a stack of their own stand in the order of their lanes and times; the slices of each lane come in
- * start order (model/contexts/contexts.h), and both are walked side by side. An event belongs to the slice that started
- * last of those that are open: one that begins or ends at the very time counts as open.
+ * Events without a stack of their own are sorted by lane and time; the slices of each lane come in start order
+ * (model/contexts/contexts.h), and both lists are walked together. An event belongs to the open slice that started
+ * last; a slice that begins or ends at exactly the event's time counts as open.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ typedef struct open_slice {
 typedef struct sweep {
     hd_memory *memory;
     waiting *list;
-    size_t count, next; /* the first that has no node yet */
+    size_t count, next; /* the first one without a node */
     uint32_t lane;
     open_slice *open;
     size_t open_count, open_capacity;
@@ -36,7 +36,7 @@ typedef struct sweep {
 
 /* ---- stacks of events themselves ---- */
 
-/* The trace's tree into ours. A caller's node is smaller than its frames', so one walk does. */
+/* Copies the trace's tree into ours. A caller's node is smaller than its callees', so one pass suffices. */
 static hd_status take_own(memory_find *find, hd_error *err)
 {
     const hd_stacks *from = hd_trace_stacks_tree(find->given);
@@ -73,7 +73,7 @@ static int by_lane(const void *a, const void *b)
     return (x->event > y->event) - (x->event < y->event); /* events are in the order of time */
 }
 
-/* Events before a time get what is open then. */
+/* Events before a time get the currently open slices. */
 static void settle(sweep *s, int64_t until_ns, bool all)
 {
     while (s->next < s->count && s->list[s->next].lane == s->lane && (all || s->list[s->next].time_ns < until_ns)) {
@@ -99,7 +99,7 @@ static hd_status take_contexts(void *user, const hd_context *contexts, size_t co
         open_slice slice = {.node = context->node, .end_ns = hd_end_or_last(context->start_ns, context->duration_ns)};
         if (context->track != s->lane) begin_lane(s, context->track);
         settle(s, context->start_ns, false);
-        /* What ended before this one began is of no use any more. */
+        /* Slices that ended before this one began are no longer needed. */
         while (s->open_count && s->open[s->open_count - 1].end_ns < context->start_ns) s->open_count--;
         if (!hd_grow((void **)&s->open, &s->open_capacity, s->open_count, sizeof *s->open)) return HD_NOMEM(err);
         s->open[s->open_count++] = slice;

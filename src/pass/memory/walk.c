@@ -1,4 +1,4 @@
-/* walk.c - what is live behind each event, in the order of time */
+/* walk.c - live bytes after each event, in order of time */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 typedef struct walk {
     memory_sum *pools, *groups; /* live */
-    uint32_t *replaces;         /* by event: the allocation whose place it took, HD_NONE: none */
+    uint32_t *replaces;         /* by event: the allocation that it replaced, HD_NONE: none */
 } walk;
 
 static void change(walk *w, const hd_memory *m, uint32_t group, memory_sum bytes)

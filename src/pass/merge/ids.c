@@ -1,4 +1,4 @@
-/* ids.c - pids, and ids of flows and async slices, that do not meet those of another rank */
+/* ids.c - makes pids, and ids of flows and async slices, distinct from those of other ranks */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static void find_range(merge_ids *ids, const hd_trace *trace, const hd_block *bl
     }
 }
 
-/* Whether the range lies apart from those before it, which are shifted already. */
+/* Whether the range is disjoint from the earlier ranges, which are already shifted. */
 static bool is_apart(const merge_rank *ranks, size_t index)
 {
     const merge_ids *ids = &ranks[index].ids;
@@ -58,7 +58,7 @@ static bool is_apart(const merge_rank *ranks, size_t index)
     return true;
 }
 
-/* Behind all ranges before it; as text where that would not be exact. */
+/* Shifts it after all earlier ranges; to text if the number would not be exact. */
 static void shift_behind(merge_rank *ranks, size_t index)
 {
     merge_ids *ids = &ranks[index].ids;
@@ -105,7 +105,7 @@ hd_status merge_choose_ids(merger *m)
 #define NOBODY 0u
 #define SEVERAL UINT32_MAX
 
-/* Which input has a pid, by string id of the builder: its number from 1 on, SEVERAL or NOBODY. */
+/* The input that has a pid, by string id of the builder: its number from 1 on, SEVERAL or NOBODY. */
 typedef struct owners {
     uint32_t *list;
     size_t count;
@@ -133,8 +133,8 @@ static void own(uint32_t *owner, uint32_t claim)
     *owner = *owner == NOBODY || *owner == claim ? claim : SEVERAL;
 }
 
-/* Who has the pid of a track: the input, or for processes of the CPU their host, as two captures of one pid there are
- * of one process: before and after it called execve, or by two tracers. */
+/* The owner of the pid of a track: the input, or for CPU processes their host, since two captures of one pid on a host
+ * are of one process: before and after execve, or by two tracers. */
 static uint32_t claim_of(const merge_rank *ranks, size_t count, size_t input, const hd_trace *trace,
                          const hd_track *track)
 {
@@ -181,7 +181,7 @@ static void choose_factor(owners *o, const hd_merge_input *inputs, size_t count,
     if (__builtin_mul_overflow(top, o->factor, &end) || end > INT32_MAX - o->factor) o->factor = 0;
 }
 
-/* A text that no input has as a pid; it is taken then. */
+/* Reserves a text that no input has as a pid. */
 static uint32_t free_text(owners *o, const char *before, hd_string pid, int64_t rank)
 {
     for (unsigned n = 1;; n++) {
@@ -215,7 +215,7 @@ static uint32_t new_text(owners *o, hd_string pid, int64_t rank)
     return hd_builder_intern_text(o->builder, text);
 }
 
-/* One input's pids. `made`: by string id of the input, the new text. */
+/* Maps one input's pids. `made`: by string id of the input, the new text. */
 static bool map_pids(owners *o, merge_rank *rank, const hd_merge_input *input, uint32_t *made)
 {
     const hd_trace *trace = input->trace;

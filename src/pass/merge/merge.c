@@ -1,13 +1,13 @@
-/* merge.c - the traces of several ranks, or of several processes, as one
+/* merge.c - merges the traces of several ranks, or of several processes
  *
  * Tracks    each with its rank, under pids that only one rank has (ids.c); processes are named by their rank
- * Ids       flow and async ids that ranks share are shifted apart; ids of id2.local stay, since they count within a
- *           pid, and so do arguments, but bind_id
- * Times     on the clock that counts from the earliest base time, if all inputs state theirs; then as they were told
- *           to be shifted, which the metadata keep
+ * Ids       flow and async ids that ranks share are made distinct by shifts; ids of id2.local are unchanged, since they
+ *           are local to a pid, and so are arguments, except bind_id
+ * Times     on the clock with the earliest base time, if all inputs have one; then shifted as requested, which the
+ *           metadata record
  * Stacks    one tree of frames for all (stacks.c)
- * Metadata  keys with one value in all inputs stay; the others stand by rank under "ranks" (metadata.c)
- * Processes of one run: what differs is in processes.c
+ * Metadata  keys with one value in all inputs stay; others are stored by rank under "ranks" (metadata.c)
+ * Processes of one run: the differences are in processes.c
  */
 #include "pass/merge/merge.h"
 
@@ -24,7 +24,7 @@
 
 /* ---- clocks ---- */
 
-/* Beside what the base times say; then it takes all of those, or none. */
+/* In addition to the base times, of which all are used or none. */
 static hd_status add_shifts(merger *m, bool any_base, hd_error *err)
 {
     uint64_t shifted = 0;
@@ -88,7 +88,7 @@ static uint32_t prefixed(const merger *m, hd_string text)
     return id;
 }
 
-/* The text of an id that is text, as it is in the merged trace. */
+/* The text of a textual id in the merged trace. */
 static uint32_t new_id_text(merger *m, hd_copy *copy, uint32_t source)
 {
     int64_t number;
@@ -140,7 +140,7 @@ static void change_ids(merger *m, hd_copy *copy, hd_copy_rows *rows)
 
 /* ---- names of processes ---- */
 
-/* "rank 3: python"; one without a name is called by its pid if that is text, else "rank 3". */
+/* "rank 3: python"; a process without a name gets its pid if that is text, else "rank 3". */
 static uint32_t process_text(const merger *m, const hd_track *process)
 {
     bool unnamed = process->name == HD_STRING_NONE && process->pid.type == HD_IDENT_STRING;
@@ -152,7 +152,7 @@ static uint32_t process_text(const merger *m, const hd_track *process)
     return has_it ? hd_builder_intern(m->builder, name.data, name.size) : prefixed(m, name);
 }
 
-/* What a process is called from now on; HD_STRING_NONE: as before. */
+/* The new name of a process; HD_STRING_NONE: unchanged. */
 static uint32_t new_process_text(const merger *m, size_t index, uint32_t track)
 {
     const hd_track *process = hd_trace_track_at(m->trace, track);
@@ -180,7 +180,7 @@ static hd_status name_tracks(merger *m, hd_copy *copy, size_t index, hd_error *e
     return HD_OK;
 }
 
-/* Ids of calls and their work, 0 being none. */
+/* Ids of calls and their activities; 0 means none. */
 static void shift_correlations(const merger *m, const hd_arg_key *key, int64_t *values, uint32_t count)
 {
     for (uint32_t i = 0; i < count && key->type == HD_ARG_INT; i++) {
@@ -233,7 +233,7 @@ static hd_status change_rows(void *user, hd_copy *copy, hd_copy_rows *rows, hd_e
     return HD_OK;
 }
 
-/* Processes that no event named: their events come behind the others. */
+/* Processes that no event named: their events come after the others. */
 static hd_status add_process_names(merger *m, hd_copy *copy, hd_error *err)
 {
     hd_batch *batch;

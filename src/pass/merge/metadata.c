@@ -1,7 +1,7 @@
-/* metadata.c - top-level keys of several inputs
+/* metadata.c - merges top-level keys of several inputs
  *
- * A key that all inputs have with one value stays. `stackFrames` is one tree for all (stacks.c). The others stand
- * by rank under "ranks", or by the pid of the process under "processes", where `modules` becomes one list for all.
+ * A key with equal values in all inputs stays. `stackFrames` is one tree for all (stacks.c). Others are stored by rank
+ * under "ranks", or by the pid of the process under "processes", where `modules` becomes one list for all.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,14 +32,14 @@ hd_string merge_metadata_of(const hd_trace *trace, const char *key)
     return value_of(trace, (hd_string){key, strlen(key)});
 }
 
-/* Keys that stand elsewhere in the merged trace. */
+/* Keys that are stored elsewhere in the merged trace. */
 static bool is_elsewhere(const merger *m, hd_string key)
 {
     if (m->count == 1 && !m->shared) return false;
     return hd_string_is(key, "stackFrames") || (m->processes && hd_string_is(key, "modules"));
 }
 
-/* What a process measured of itself is of it alone, even if another measured the same; so is its rank. */
+/* What a process measured of itself belongs to it alone, even if another has the same value; so does its rank. */
 static bool is_of_one(const merger *m, hd_string key)
 {
     return m->count > 1 && hd_string_is(key, m->processes ? "heddle.capture" : "distributedInfo");
@@ -60,7 +60,7 @@ static bool is_common(const merger *m, hd_string key, hd_string value)
     return true;
 }
 
-/* Keys of the first input that are common, into a set of their names: asking for each key of each input would be
+/* Puts the common keys of the first input, and collects their names in a set: searching each key in each input would be
  * quadratic. */
 static hd_status put_common(merger *m, hd_strings *common, hd_error *err)
 {
@@ -90,7 +90,7 @@ static hd_status put_common(merger *m, hd_strings *common, hd_error *err)
 
 enum { LABEL_BYTES = 64 };
 
-/* What an input is called, each once: two captures of one process are "70" and "70 #2". */
+/* A unique label for an input: two captures of one process are "70" and "70 #2". */
 static void choose_label(char text[LABEL_BYTES], const merger *m, size_t index, hd_strings *labels)
 {
     hd_string label = m->processes ? merge_process_label(m, index) : (hd_string){"", 0};
@@ -142,7 +142,7 @@ static hd_status add_key(merger *m, const char *key, const hd_json_out *value, h
 
 /* ---- modules ---- */
 
-/* An element with the process that it is of, since addresses mean something in that alone. */
+/* An element with its process, since addresses are local to a process. */
 static void put_element(hd_json_out *out, const char *element, size_t size, const char *process)
 {
     const char *value;
@@ -158,7 +158,7 @@ static void put_element(hd_json_out *out, const char *element, size_t size, cons
     hd_json_put(out, element, size);
 }
 
-/* The elements of a JSON array, each once. What is no array is passed over: hostile, or empty. */
+/* The elements of a JSON array, without duplicates. Any other value is skipped: hostile, or empty. */
 static hd_status put_elements(hd_json_out *out, hd_string array, const char *process, hd_error *err)
 {
     hd_strings seen;
@@ -207,7 +207,7 @@ static hd_status put_modules(merger *m, hd_error *err)
 
 /* ---- shifts ---- */
 
-/* "clock_shifts_ns", by rank; what a rank's times were is what they are less that. */
+/* "clock_shifts_ns", by rank; a rank's original times are the times minus this. */
 static hd_status put_shifts(merger *m, hd_error *err)
 {
     hd_json_out out = {0};

@@ -1,4 +1,4 @@
-/* processes.c - where processes of one run differ from ranks: names, clocks, correlation ids */
+/* processes.c - how processes of one run differ from ranks: names, clocks, correlation ids */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,8 +8,8 @@
 #include "pass/merge/impl.h"
 #include "trace/strings.h"
 
-/* Clocks of one host count from its boot. What processes say of that differs by noise and by steps of the system's
- * time; by more only if they are of two boots. */
+/* Clocks of one host count from its boot. The base times of its processes differ by noise and by steps of the system's
+ * time; a larger difference means two boots. */
 #define ONE_BOOT_NS ((int64_t)3600 * 1000000000)
 
 /* ---- names ---- */
@@ -41,8 +41,8 @@ uint32_t merge_process_text(const merger *m, size_t index, const hd_track *proce
 
 /* ---- clocks ---- */
 
-/* The text of the member "host" of the key "process", or of what perf says of a recording on the same clock; an id of
- * `hosts`, HD_STRING_NONE: it is not said. */
+/* The text of the member "host" of the key "process", or from perf's data of a recording on the same clock; an id of
+ * `hosts`, HD_STRING_NONE: unknown. */
 static hd_status host_of(uint32_t *out, hd_strings *hosts, const hd_trace *trace, hd_error *err)
 {
     hd_string process = merge_metadata_of(trace, "process");
@@ -153,7 +153,7 @@ static int64_t largest_correlation(const hd_trace *trace)
     return most;
 }
 
-/* Each input's ids behind those of the inputs before it. */
+/* Shifts each input's ids after those of the previous inputs. */
 hd_status merge_choose_correlations(merger *m, hd_error *err)
 {
     int64_t top = 0;

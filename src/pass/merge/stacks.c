@@ -1,6 +1,6 @@
-/* stacks.c - the frames of all inputs as one tree, and `sf` of events as its nodes
+/* stacks.c - merges the frames of all inputs into one tree, and maps `sf` of events to its nodes
  *
- * Of a share, whose events are not seen again, as the numbers that the frames have in every tree.
+ * In a share, `sf` become the numbers that frames have in every tree, since its events are not visited again.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "pass/merge/impl.h"
 #include "trace/stacks/trace_stacks.h"
 
-/* Nodes of the input, in terms of the merged tree. Callers have smaller numbers, so one pass does. */
+/* Nodes of the input, in terms of the merged tree. Callers have smaller numbers, so one pass suffices. */
 static hd_status add_nodes(merge_stacks *s, hd_error *err)
 {
     const hd_stacks *from = hd_trace_stacks_tree(s->open);

@@ -33,7 +33,7 @@ static void counter_cell(query_cell *out, const query_source *source, const void
     (void)made;
     const query_sample *sample = &source->counters->samples[row];
     switch (column) {
-    case 1: query_cell_int(out, sample->time_ns); break;
+    case 1: query_cell_int(out, query_time(source, sample->time_ns)); break;
     case 2: query_cell_id(out, source, query_series_number(source, sample->series)); break;
     case 3:
         if (sample->is_whole)
@@ -127,8 +127,8 @@ static void flow_cell(query_cell *out, const query_source *source, const void *m
     switch (column) {
     case 1: query_cell_id(out, source, flow->out); break;
     case 2: query_cell_id(out, source, flow->in); break;
-    case 3: query_cell_int(out, flow->ts_out); break;
-    case 4: query_cell_int(out, flow->ts_in); break;
+    case 3: query_cell_int(out, query_time(source, flow->ts_out)); break;
+    case 4: query_cell_int(out, query_time(source, flow->ts_in)); break;
     default:
         if (flow->point >= hd_trace_row_count(source->trace, HD_KIND_FLOW)) break; /* by bind_id: without names */
         block = hd_trace_columns_of(&at, source->trace, HD_KIND_FLOW, flow->point);

@@ -46,7 +46,7 @@ static void memory_cell(query_cell *out, const query_source *source, const void 
     const hd_memory_event *event = &memory->events[row];
     const hd_memory_group *group = &memory->groups[event->group];
     switch (column) {
-    case 1: query_cell_int(out, event->time_ns); break;
+    case 1: query_cell_int(out, query_time(source, event->time_ns)); break;
     case 2: query_cell_word(out, event->is_free ? "free" : "alloc"); break;
     case 3:
         if (event->has_address) query_cell_int(out, (int64_t)event->address);
@@ -141,7 +141,7 @@ static void sample_cell(query_cell *out, const query_source *source, const void 
     const hd_block *block = hd_trace_block_of(&at, source->trace, HD_KIND_SAMPLE, row);
     hd_block_event(&event, block, at);
     switch (column) {
-    case 1: query_cell_int(out, event.start_ns); break;
+    case 1: query_cell_int(out, query_time(source, event.start_ns)); break;
     case 2: query_cell_id(out, source, event.track); break;
     case 3:
         stack = hd_trace_stacks_of(made, &event);

@@ -89,7 +89,7 @@ static void state_cell(query_cell *out, const query_source *source, const void *
 {
     const state_row *state = &((const state_rows *)made)->list[row];
     switch (column) {
-    case 1: query_cell_int(out, state->start_ns); break;
+    case 1: query_cell_int(out, query_time(source, state->start_ns)); break;
     case 2: query_cell_int(out, state->duration_ns); break;
     case 3: query_cell_int(out, state->cpu); break;
     case 4:

@@ -196,7 +196,7 @@ static int64_t async_value(const slice_section *section, uint64_t row, slice_col
     const hd_block *block;
     uint32_t in_block;
     switch (column) {
-    case SLICE_TS: return slice->start_ns;
+    case SLICE_TS: return query_time(section->source, slice->start_ns);
     case SLICE_DUR: return slice->duration_ns;
     case SLICE_TRACK: return query_id(section->source, query_async_track_number(section->source, slice->track));
     case SLICE_CATEGORY: return slice->category;
@@ -232,7 +232,7 @@ static int64_t value_at(const slice_section *section, const hd_block *block, uin
                    ? query_rank_of(section->source, (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], in_block))
                    : section->source->rank;
     switch (column) {
-    case SLICE_TS: return hd_column_at(&block->columns[HD_COL_START], in_block);
+    case SLICE_TS: return query_time(section->source, hd_column_at(&block->columns[HD_COL_START], in_block));
     case SLICE_DUR:
         return section->kind == HD_KIND_SLICE ? hd_column_at(&block->columns[HD_COL_DURATION], in_block) : 0;
     case SLICE_TRACK:
@@ -324,10 +324,12 @@ static hd_column_id plain_column(slice_column column, hd_kind kind)
     }
 }
 
-/* Converts absent values and track numbers from the trace's column. */
+/* Converts absent values and track numbers from the trace's column, and times to the query's clock. */
 static void finish_plain(int64_t *values, uint32_t count, slice_column column, const slice_section *section)
 {
     const int64_t base = query_id(section->source, 0);
+    if (column == SLICE_TS && section->source->shift)
+        for (uint32_t i = 0; i < count; i++) values[i] = query_time(section->source, values[i]);
     if (column == SLICE_CORRELATION)
         for (uint32_t i = 0; i < count; i++) values[i] = values[i] == HD_NO_CORRELATION ? QUERY_NULL : values[i];
     if (column == SLICE_TRACK)

@@ -25,7 +25,8 @@ static bool may_have(const slice_section *section, size_t block, query_bounds ts
 {
     const hd_block *extent = hd_trace_extent_at(section->source->trace, section->kind, block);
     if (ts.low == QUERY_ALL.low && ts.high == QUERY_ALL.high) return true;
-    return extent->start_ns != HD_NO_TIME && extent->start_ns <= ts.high && extent->end_ns >= ts.low;
+    return extent->start_ns != HD_NO_TIME && query_time(section->source, extent->start_ns) <= ts.high &&
+           query_time(section->source, extent->end_ns) >= ts.low;
 }
 
 static void *load_ahead(void *user)

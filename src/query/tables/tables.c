@@ -179,8 +179,11 @@ hd_status query_tables_register(hd_query *query, hd_error *err)
         return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "%zu inputs are more than a query can have",
                             tables->count);
     for (size_t i = 0; i < tables->count; i++)
-        tables->sources[i] = (query_source){
-            .tables = tables, .trace = query->inputs[i].trace, .index = (uint32_t)i, .rank = query->inputs[i].rank};
+        tables->sources[i] = (query_source){.tables = tables,
+                                            .trace = query->inputs[i].trace,
+                                            .index = (uint32_t)i,
+                                            .shift = query->shifts[i],
+                                            .rank = query->inputs[i].rank};
     for (size_t i = 0; i < tables->count; i++) HD_TRY(find_ranks(&tables->sources[i], err));
     HD_TRY(query_slice_register(tables, err));
     HD_TRY(query_rows_register(tables, err));

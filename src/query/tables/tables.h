@@ -43,6 +43,7 @@ typedef struct query_source {
     query_tables *tables;
     const hd_trace *trace;
     uint32_t index;
+    int64_t shift;  /* added to its times: hd_query_shift */
     int64_t rank;   /* of the input; QUERY_NULL: unknown */
     int64_t *ranks; /* by track, where tracks are of several: hd_trace_rank_of; NULL: all are of `rank` */
     hd_roles roles;
@@ -57,6 +58,11 @@ typedef struct query_source {
 static inline void query_result_int(sqlite3_context *context, int64_t value)
 {
     if (value != QUERY_NULL) sqlite3_result_int64(context, value);
+}
+/* A time of a trace, on the clock of the query. */
+static inline int64_t query_time(const query_source *source, int64_t ns)
+{
+    return ns == QUERY_NULL ? ns : (int64_t)((uint64_t)ns + (uint64_t)source->shift);
 }
 /* The rank of an event on a track, or of a track; QUERY_NULL: unknown. */
 int64_t query_rank_of(const query_source *source, uint32_t track);

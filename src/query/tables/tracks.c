@@ -178,8 +178,8 @@ static void cell_track(query_cell *out, const query_source *source, const track_
     case TRACK_DEVICE: query_cell_int(out, track->device); break;
     case TRACK_STREAM: query_cell_int(out, track->stream); break;
     case TRACK_SLICES: query_cell_int(out, (int64_t)track->rows[HD_KIND_SLICE]); break;
-    case TRACK_START: query_cell_int(out, track->start_ns); break;
-    case TRACK_END: query_cell_int(out, track->end_ns); break;
+    case TRACK_START: query_cell_int(out, query_time(source, track->start_ns)); break;
+    case TRACK_END: query_cell_int(out, query_time(source, track->end_ns)); break;
     case TRACK_SORT: query_cell_int(out, track->sort_index); break;
     default: cell_ids(out, source, rows, track, column);
     }

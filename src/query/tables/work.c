@@ -69,7 +69,7 @@ static void call_cell(query_cell *out, const query_source *source, const hd_laun
 {
     switch (column) {
     case 1: query_cell_int(out, query_id(source, launch->row)); break;
-    case 4: query_cell_int(out, launch->start_ns); break;
+    case 4: query_cell_int(out, query_time(source, launch->start_ns)); break;
     case 5: query_cell_int(out, duration_of(source, launch->row, launch->duration_ns)); break;
     case 9: query_cell_id(out, source, launch->track); break;
     case 11: query_cell_string(out, source, launch->name); break;
@@ -83,7 +83,7 @@ static void work_cell(query_cell *out, const query_source *source, const hd_work
     int64_t end, delay, duration;
     switch (column) {
     case 2: query_cell_int(out, query_id(source, work->row)); break;
-    case 6: query_cell_int(out, work->start_ns); break;
+    case 6: query_cell_int(out, query_time(source, work->start_ns)); break;
     case 7: query_cell_int(out, duration_of(source, work->row, work->duration_ns)); break;
     case 8:
         if (!launch || work->start_ns == HD_NO_TIME || launch->start_ns == HD_NO_TIME) break;
@@ -214,7 +214,7 @@ static void step_cell(query_cell *out, const query_source *source, const void *m
     const step_row *step = &((const step_rows *)made)->list[row];
     switch (column) {
     case 1: query_cell_int(out, query_id(source, step->row)); break;
-    case 2: query_cell_int(out, step->start_ns); break;
+    case 2: query_cell_int(out, query_time(source, step->start_ns)); break;
     case 3: query_cell_int(out, step->duration_ns); break;
     case 4: query_cell_int(out, step->number); break;
     case 5: query_cell_id(out, source, step->track); break;

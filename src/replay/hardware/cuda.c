@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 
-/* PTX, which the driver compiles. The clock of the GPU counts ns, in steps of up to a microsecond. A kernel that is
- * held begins `later` behind the start of another, which it reads in its stamp; it waits no longer than that in all. */
+/* PTX, which the driver compiles. The GPU's clock counts ns, in steps of up to a microsecond. A held kernel begins
+ * `later` after the start of another, which it reads from that one's stamp; it waits no longer than that in total. */
 static const char spin_ptx[] =
     ".version 6.0\n"
     ".target sm_50\n"

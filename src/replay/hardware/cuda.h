@@ -1,5 +1,4 @@
-/* cuda.h - the functions of CUDA's driver that a run calls, found when it begins: nothing of CUDA is needed to
- * build this */
+/* cuda.h - the CUDA driver functions that a run needs, looked up at run time: no CUDA is needed to build this */
 #ifndef HD_REPLAY_CUDA_H
 #define HD_REPLAY_CUDA_H
 
@@ -52,14 +51,14 @@ enum { CUDA_STREAM_NON_BLOCKING = 1, CUDA_EVENT_NO_TIMING = 2, CUDA_CAPTURE_RELA
 #define CUDA_MEMBER(member, symbol, arguments) int(*member) arguments;
 typedef struct cuda_api {
     CUDA_FUNCTIONS(CUDA_MEMBER)
-    /* spin: a kernel (stamps, ns, stamps of another or 0, ns behind its start) that takes so long, and writes when it
-     * began and ended. */
+    /* spin: a kernel (stamps, ns, stamps of another or 0, ns after its start) that runs this long, and writes its start
+     * and end. */
     cuda_handle context, spin;
 } cuda_api;
 #undef CUDA_MEMBER
 
-/* libcuda.so.1, which stays loaded, its context of the first device, for this thread, and the kernel. Errors:
- * UNSUPPORTED, which says what is missing. */
+/* Loads libcuda.so.1, which stays loaded, its context of the first device for this thread, and the kernel. Errors:
+ * UNSUPPORTED, with what is missing. */
 hd_status cuda_open(cuda_api *out, hd_error *err);
 hd_status cuda_failed(const char *what, int result, hd_error *err);
 

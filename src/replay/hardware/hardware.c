@@ -1,4 +1,4 @@
-/* hardware.c - a replay on a GPU, from the plan to the table `hardware`, of kernels, which tell their times */
+/* hardware.c - replays a plan on a GPU, with kernels that measure their times, and makes the table `hardware` */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,14 +1,15 @@
-/* hardware.h - a replay on a GPU: work of the same duration is launched again, without the program
+/* hardware.h - a replay on a GPU: launches activities of the same duration, without the program
  *
- * launches.c  what is to be launched: by which call, on which stream, behind which events
- * issue.c     a thread for each of the trace's that launches or waits; calls that launched more than one piece of work
- *             launch a CUDA graph of it
- * hardware.c  the whole, and how far off it was; begin here
+ * launches.c  what to launch: by which call, on which stream, after which events
+ * issue.c     a thread for each thread of the trace that launches or waits; a call that launched several activities
+ *             launches a CUDA graph of them
+ * hardware.c  the whole run, and its error; begin here
  *
- * Kernels are one that turns for a time and writes when it began and ended (cuda.c); copies and sets have the same
- * size, on a buffer of ours. A kernel holds no SM but one, and turns as long as the simulation says, with fewer SMs
- * than it can hold; where it had to wait for SMs there, it begins so long behind the start of what had them. Each
- * queue of the plan is a stream. What the plan fuses is one kernel, named by its first.
+ * All kernels are one kernel that spins for a given time and writes its start and end (cuda.c); copies and memsets have
+ * the same size, on a buffer of our own. A kernel holds only one SM and spins for its simulated time, which accounts
+ * for the SMs that it shares; if it had to wait for SMs in the simulation, it begins that long after the start of the
+ * kernel that had them. Each queue of the plan is a stream. Kernels that the plan fuses are one kernel, named after the
+ * first.
  */
 #ifndef HD_REPLAY_HARDWARE_H
 #define HD_REPLAY_HARDWARE_H
@@ -19,23 +20,23 @@
 #include "replay/replay.h"
 
 enum {
-    HARDWARE_STUCK = -2,   /* in place of a CUDA error: work waits for what was not launched */
-    HARDWARE_SELF_NS = 800 /* a kernel takes that much longer than it sees itself: by CUPTI, on an H200 */
+    HARDWARE_STUCK = -2,   /* instead of a CUDA error: an activity waits for one that was not launched */
+    HARDWARE_SELF_NS = 800 /* a kernel takes this much longer than it measures itself: by CUPTI, on an H200 */
 };
 
 typedef struct hardware_graph {
     cuda_handle exec, event;
-    cuda_handle *streams; /* of its work; the first launches it */
+    cuda_handle *streams; /* of its activities; the first one launches them */
     uint32_t stream_count, call;
 } hardware_graph;
 
 typedef struct hardware {
     const replay *r;
     cuda_api cuda;
-    /* By work, which is node less first_work. */
-    uint32_t *calls;          /* node of the thread that launches it; HD_NONE */
+    /* By activity, which is node minus first_work. */
+    uint32_t *calls;          /* node of the launching thread; HD_NONE */
     uint32_t *queues;         /* stream */
-    uint32_t *kernels;        /* its stamp; HD_NONE: it is none, or does not run */
+    uint32_t *kernels;        /* its stamp; HD_NONE: not a kernel, or does not run */
     uint32_t *events;         /* HD_NONE: nothing waits for it */
     _Atomic uint8_t *is_done; /* it is launched */
     int64_t *bytes;           /* of copies and sets */
@@ -43,9 +44,9 @@ typedef struct hardware {
     uint32_t *heads; /* node */
     int64_t *spins;  /* ns */
     /* By node of a thread. */
-    uint32_t *firsts, *launched; /* where its work begins in `launched`, which has one more */
+    uint32_t *firsts, *launched; /* where its activities begin in `launched`, which has one more */
     uint32_t *graph_of;          /* HD_NONE */
-    uint32_t *orphans;           /* work without a call, by start */
+    uint32_t *orphans;           /* activities without a call, by start */
     hardware_graph *graphs;
     cuda_handle *event_list, *streams;
     size_t orphan_count;
@@ -67,15 +68,15 @@ static inline bool hardware_is_fused(const replay *r, uint32_t work)
     const unsigned both = PLAN_NO_LAUNCH | PLAN_NO_LAG;
     return (r->plan.flags[work] & both) == both;
 }
-/* Of work that runs: the node whose launch it is part of. */
+/* Of an activity that runs: the node whose launch includes it. */
 static inline uint32_t hardware_head(const hardware *h, uint32_t work)
 {
     return hardware_is_fused(h->r, work) ? h->heads[h->kernels[work - h->r->first_work]] : work;
 }
-/* Its work and waits of the plan for work that runs, one after another from *at 0, by their heads. */
+/* The plan's waits of an activity that runs for others that run, by their heads, one after another from *at 0. */
 bool hardware_next_wait(replay_wait *out, const hardware *h, uint32_t node, size_t *at);
 
-/* Work of which an event is needed: a stream waits for it, or a thread. */
+/* Whether the activity needs an event: a stream or a thread waits for it. */
 static inline bool hardware_is_event(const hardware *h, uint32_t node, replay_wait w)
 {
     if (!replay_is_work(h->r, w.from)) return false;

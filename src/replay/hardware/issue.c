@@ -1,8 +1,9 @@
 /* issue.c - the threads of a run on a GPU
  *
- * A thread for each of the trace's that launches or waits: it takes the time that the other took, launches where that
- * launched, and waits for the same work. Work whose call is not known is launched when it began, by a thread of its
- * own. What one call launched is a CUDA graph, captured before all begins; nothing outside waits for a part of it.
+ * There is a thread for each thread of the trace that launches or waits: it takes the same time, makes the same
+ * launches, and waits for the same activities. Activities without a known call are launched at their start, by a thread
+ * of their own. Activities of one call are a CUDA graph, captured before the run; nothing outside waits for a part of
+ * it.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -13,8 +14,8 @@
 #include "replay/hardware/hardware.h"
 
 enum {
-    SPIN_NS = 200000,  /* before a moment it is waited for without sleep */
-    GRAPH_NS = 10000,  /* without a profiler a call launches a graph in about that time */
+    SPIN_NS = 200000,  /* the last part of a wait for a point in time is spent spinning */
+    GRAPH_NS = 10000,  /* without a profiler, a call launches a graph in about this time */
     LEAD_NS = 20000000 /* from the start of the threads to the first moment */
 };
 static const int64_t patience_ns = 60000000000; /* beyond ten times the length of the trace */
@@ -50,7 +51,7 @@ static cuda_address stamp_of(const hardware *h, uint32_t kernel)
     return h->stamps + (cuda_address)kernel * 2 * sizeof(uint64_t);
 }
 
-/* Since it holds one SM, a kernel does not wait for those of others by itself. */
+/* Since it holds only one SM, a kernel does not wait for the SMs of others by itself. */
 static int64_t find_held(uint32_t *behind, const hardware *h, uint32_t kernel)
 {
     const replay_times *t = &h->r->changed;
@@ -120,7 +121,7 @@ static bool wait_launched(hardware *h, uint32_t node)
     return true;
 }
 
-/* A stream waits for what its work does, of the same call or of others. */
+/* Makes a stream wait for what its activity waits for, of the same call or of others. */
 static bool wait_events(hardware *h, uint32_t node, cuda_handle stream, bool of_call)
 {
     replay_wait w;
@@ -208,7 +209,7 @@ void hardware_drop_graphs(hardware *h)
     free(h->graphs);
 }
 
-/* All of its streams stand where the graph begins, and go on behind it. */
+/* All of its streams wait for the start of the graph, and continue after it. */
 static bool launch_graph(hardware *h, const hardware_graph *g, const uint32_t *works, uint32_t count)
 {
     bool fine = true;
@@ -239,7 +240,7 @@ static bool launch_call(hardware *h, uint32_t call)
     return !count || launch(h, h->launched[first]);
 }
 
-/* True: it waited for something. */
+/* true: it waited for something. */
 static bool wait_for_work(hardware *h, uint32_t node)
 {
     replay_wait w;
@@ -253,8 +254,8 @@ static bool wait_for_work(hardware *h, uint32_t node)
     return waited;
 }
 
-/* A profiler prepares the kernels of a graph one after another before it lets the call launch them: so the launch is
- * late in the call. */
+/* A profiler prepares the kernels of a graph one after another before the call launches them: so the launch is late
+ * within the call. */
 static int64_t launch_offset(const hardware *h, uint32_t call)
 {
     const replay *r = h->r;
@@ -277,7 +278,7 @@ static void issue_lane(hardware *h, const hd_graph_lane *lane)
         if (launches) wait_until(moment + launch_offset(h, n));
         if (!launch_call(h, n)) return;
         moment += r->plan.durations[n];
-        /* A call that takes longer than it did makes its thread late, as it would the program. */
+        /* A call that takes longer than in the trace makes its thread late, as it would the program. */
         if (launches && now_ns() > moment) moment = now_ns();
     }
 }

@@ -1,4 +1,4 @@
-/* launches.c - what a run on a GPU launches: the work of a plan by its calls, each queue a stream, each kernel a
+/* launches.c - the launches of a run on a GPU: the plan's activities by call, each queue a stream, each kernel a
  * stamp */
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 #include "replay/rows.h"
 #include "trace/event.h"
 
-enum { BUFFER_BYTES_MOST = 256 << 20, LAUNCHES_MOST = 1 << 20 /* streams hold as many events and stamps */ };
+enum { BUFFER_BYTES_MOST = 256 << 20, LAUNCHES_MOST = 1 << 20 /* streams hold this many events and stamps */ };
 
 bool hardware_next_wait(replay_wait *out, const hardware *h, uint32_t node, size_t *at)
 {
@@ -22,7 +22,7 @@ bool hardware_next_wait(replay_wait *out, const hardware *h, uint32_t node, size
     return false;
 }
 
-/* The call that launches work by the plan, if that runs. */
+/* The call that launches the activity in the plan, if that call runs. */
 static uint32_t launcher(const replay *r, uint32_t node)
 {
     replay_wait w;
@@ -32,7 +32,7 @@ static uint32_t launcher(const replay *r, uint32_t node)
     return HD_NONE;
 }
 
-/* A step that is one CUDA graph is launched by the one call that it kept: by step. */
+/* By step: the remaining call of a step that is one CUDA graph. */
 static uint32_t *find_step_calls(const replay *r)
 {
     size_t count = (size_t)r->scope.step_count + 1;
@@ -46,7 +46,7 @@ static uint32_t *find_step_calls(const replay *r)
     return out;
 }
 
-/* A queue from its first work on. `before`: what ran before. */
+/* Lists a queue from its first activity on. `before`: what ran before. */
 static void list_queue(hardware *h, const uint32_t *afters, const uint32_t *step_calls, uint32_t node)
 {
     const replay *r = h->r;
@@ -87,7 +87,7 @@ static hd_status list_queues(hardware *h, hd_error *err)
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
-/* Work of a call in the order of time, which is that of all that it waits for. */
+/* Activities of a call in order of time, which is also that of everything they wait for. */
 static hd_status list_launches(hardware *h, hd_error *err)
 {
     const replay *r = h->r;

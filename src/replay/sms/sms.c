@@ -1,14 +1,14 @@
 /* sms.c - kernels of several queues share the SMs of a device
  *
- * SMs      A kernel can hold as many as it has blocks. Those that begin first get theirs first, the others what is
- *          left. Blocks run in waves, by what an SM has room for; the last is not always full, which leaves some.
- *          Nothing begins while nothing is left, unless kernels of the trace do so (then they get at least a part of
- *          theirs). In the trace this tells how much a kernel needs; in a replay, when it has got that. Kernels of
- *          communication hold SMs, but take their time.
- * Priority Where priorities differ (priorities.c), free SMs go to the highest first. A block that runs is not stopped:
- *          what begins takes SMs of lower priorities when a wave of their blocks ends; waves are equally long, and
- *          counted from the start of the kernel. Who has no blocks left that wait, in its last wave, keeps its SMs
- *          until its end.
+ * SMs      A kernel can hold as many SMs as it has blocks. Kernels that begin first get theirs first, later ones the
+ *          rest. Blocks run in waves, limited by the capacity of an SM; the last wave is not always full, which frees
+ *          some SMs. No kernel begins while no SM is free, unless kernels of the trace do so (then they get at least a
+ *          part of theirs). From the trace this gives the SM time that a kernel needs; in a replay, when it has had
+ *          that. Communication kernels hold SMs, but their duration is fixed.
+ * Priority If priorities differ (priorities.c), free SMs go to the highest first. A running block is not preempted: a
+ * new
+ *          kernel takes SMs of lower priorities when a wave of their blocks ends; waves are equally long, counted from
+ *          the start of the kernel. A kernel in its last wave has no waiting blocks and keeps its SMs until its end.
  */
 #include "replay/sms/sms.h"
 
@@ -18,8 +18,8 @@
 #include "base/memory/vector.h"
 
 enum {
-    LEAST_PART = 128, /* of what it can hold a kernel gets at least that part */
-    EARLY_PART = 10   /* kernels do not wait for SMs if they run that part of their time before there are any */
+    LEAST_PART = 128, /* a kernel gets at least this part of what it can hold */
+    EARLY_PART = 10   /* kernels ignore SMs if they run this part of their time before any are free */
 };
 
 typedef sms_step step;
@@ -68,8 +68,8 @@ static const replay_share *share_of(const sms_sharing *s, uint32_t node)
     return &s->r->shares[node - s->r->first_work];
 }
 
-/* From `start` on, with up to `most` SMs, until it has got what it needs, which sets its end, or to that, if it is
- * fixed. Returns what it got. */
+/* Holds up to `most` SMs from `start` on, until it has had the SM time that it needs, which sets its end, or until its
+ * fixed end. Returns the SM time it got. */
 static int64_t hold(sms_sharing *s, sms *d, running *w, int64_t start, int32_t most)
 {
     const replay_share *of = share_of(s, w->node);
@@ -95,7 +95,7 @@ static int64_t hold(sms_sharing *s, sms *d, running *w, int64_t start, int32_t m
     return got;
 }
 
-/* The first time from `start` on at which something is left. */
+/* The first time from `start` on at which SMs are free. */
 static int64_t next_left(const sms *d, int64_t start)
 {
     size_t i = d->count;
@@ -114,7 +114,7 @@ static piece piece_at(const running *w, int64_t time)
     return i ? w->pieces[i - 1] : (piece){0};
 }
 
-/* What it got until then. */
+/* The SM time it got until then. */
 static int64_t got_at(const running *w, int64_t time)
 {
     int64_t got = w->got;
@@ -151,7 +151,7 @@ void sms_add_moved(sms_sharing *s, replay_moved added)
     if (!s->failed) s->moved[s->moved_count++] = added;
 }
 
-/* From `time` on it holds what those before it leave. */
+/* From `time` on it holds what earlier ones leave. */
 static void plan_again(sms_sharing *s, sms *d, running *w, int64_t time)
 {
     int64_t was = w->end, got = got_at(w, time);
@@ -165,7 +165,7 @@ static void plan_again(sms_sharing *s, sms *d, running *w, int64_t time)
     sms_add_moved(s, (replay_moved){.node = w->node, .time = gpu_time(w->end)});
 }
 
-/* Those that keep what they hold, then all others by priority. */
+/* First kernels that keep their SMs, then all others by priority. */
 static void plan_all(sms_sharing *s, sms *d, int64_t time)
 {
     d->granted = time;
@@ -187,7 +187,8 @@ static int64_t next_wave(const running *w, int64_t time)
     return w->wave ? phase + (time - phase + w->wave - 1) / w->wave * w->wave : time;
 }
 
-/* Is it one that gives SMs to `begun`? At w->next, in the trace at once, since that has begun. Else it may stay. */
+/* Whether it gives SMs to `begun`: at w->next, in the trace at once, since that has begun. Otherwise it may keep
+ * them. */
 static bool can_give(const sms_sharing *s, running *w, const running *begun, int64_t time)
 {
     w->stays = false;
@@ -198,7 +199,7 @@ static bool can_give(const sms_sharing *s, running *w, const running *begun, int
     return !w->stays;
 }
 
-/* What has a lower priority gives SMs to what begins, when so many of its waves have ended that there are enough. */
+/* Lower priorities give SMs to a new kernel once enough of their waves have ended. */
 static void give_way(sms_sharing *s, sms *d, const running *begun, int64_t time)
 {
     int64_t held = 0, last;
@@ -259,7 +260,7 @@ void sms_run(sms_sharing *s, sms *d, uint32_t node, int64_t start, int64_t *end,
 
 /* ---- the trace ---- */
 
-/* From `start` on, when it can begin; *behind: what has the SMs until then. */
+/* The first time from `start` on when it can begin; *behind: what has the SMs until then. */
 static int64_t can_begin(uint32_t *behind, const sms_sharing *s, sms *d, uint32_t node, int64_t start)
 {
     int64_t time = next_left(d, start), end = INT64_MAX;
@@ -278,7 +279,7 @@ static int64_t can_begin(uint32_t *behind, const sms_sharing *s, sms *d, uint32_
     return time;
 }
 
-/* How long kernels of the trace run before they could have begun. */
+/* Counts how long kernels of the trace run before they could have begun. */
 static void see_early(sms_sharing *s, sms *d, uint32_t node, int64_t start, int64_t end)
 {
     uint32_t behind, before = s->r->plan.befores[node - s->r->first_work];
@@ -338,13 +339,13 @@ void sms_wake_first(sms_sharing *s, sms *d, int64_t time)
     sms_add_moved(s, moved);
 }
 
-/* Nobody begins before the first that waits, and nobody at all while nothing is left. */
+/* No kernel begins before the first waiting one, and none while no SM is free. */
 bool sms_wait(int64_t *start, uint32_t *behind, sms_sharing *s, sms *d, const replay_times *times, uint32_t node)
 {
     const replay *r = s->r;
     uint32_t before = r->plan.befores[node - r->first_work];
     if (r->begins_full || r->plan.durations[node] > SMS_LONGEST) return false;
-    if (before != HD_NONE && times->ends[before] > *start) return false; /* it keeps its place in that */
+    if (before != HD_NONE && times->ends[before] > *start) return false; /* it keeps its offset within that one */
     waiter w = {node, *start, HD_NO_TIME};
     size_t at = find_waiter(d, node);
     if (at < d->waiter_count) {

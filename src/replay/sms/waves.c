@@ -1,7 +1,7 @@
 /* waves.c - how many SMs a kernel can hold, and in how many waves its blocks run
  *
- * Its blocks per SM tell the first, or its grid and the SMs of the GPU. How many blocks of it an SM has at once: by
- * their threads, registers and shared memory.
+ * The number of SMs follows from the kernel's blocks per SM, or from its grid and the SMs of the GPU; the blocks that
+ * an SM runs at once from their threads, registers and shared memory.
  */
 #include "replay/sms/waves.h"
 
@@ -10,9 +10,9 @@
 #include "base/text/decimal.h"
 #include "report/properties.h"
 
-/* Of an SM, where metadata does not say it: NVIDIA's GPUs for servers. */
+/* Of an SM, if the metadata do not have it: NVIDIA's server GPUs. */
 enum { SM_THREADS = 2048, SM_REGISTERS = 65536, SM_BLOCKS = 32 };
-enum { WARP = 32, WARP_REGISTERS = 256, BLOCK_SHARED = 1024 }; /* WARP_REGISTERS: given out in such parts */
+enum { WARP = 32, WARP_REGISTERS = 256, BLOCK_SHARED = 1024 }; /* WARP_REGISTERS: unit of allocation */
 
 static bool add_limits(void *user, report_properties *of)
 {
@@ -45,7 +45,7 @@ void replay_waves_deinit(replay_waves *p)
 
 /* ---- a kernel ---- */
 
-/* "[512,1,1]": of its numbers; false: it has none. */
+/* "[512,1,1]": the product of its numbers; false: none. */
 static bool product(double *out, hd_string text)
 {
     bool any = false;
@@ -67,7 +67,7 @@ static void lower(int64_t *most, int64_t to)
     if (to < *most) *most = to > 0 ? to : 1;
 }
 
-/* Blocks that an SM has at once; 0: not known. */
+/* Blocks that an SM runs at once; 0: unknown. */
 static int64_t residency(replay_waves *p, const replay_limits *l, const hd_block *block, uint32_t at)
 {
     double threads;
@@ -85,7 +85,7 @@ static int64_t residency(replay_waves *p, const replay_limits *l, const hd_block
     return most;
 }
 
-/* Blocks per SM, as told, or by the grid; 0: not known. */
+/* Blocks per SM, from the trace or from the grid; 0: unknown. */
 static double blocks_per_sm(replay_waves *p, const replay_limits *l, const hd_block *block, uint32_t at)
 {
     hd_value value;
@@ -114,7 +114,7 @@ bool replay_waves_set(replay_share *out, replay_waves *p, uint32_t node)
         if (out->tail > out->width) out->tail = out->width;
     }
     if (!gpu_arg_whole(&priority, &p->args[REPLAY_PRIORITY], block, at)) return true;
-    if (priority > INT32_MAX && priority <= UINT32_MAX) priority -= INT64_C(1) << 32; /* as CUPTI's records have it */
+    if (priority > INT32_MAX && priority <= UINT32_MAX) priority -= INT64_C(1) << 32; /* as in CUPTI's records */
     out->priority = (int8_t)(priority < INT8_MIN ? INT8_MIN : priority > INT8_MAX ? INT8_MAX : priority);
     return true;
 }

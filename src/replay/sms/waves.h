@@ -19,7 +19,7 @@ typedef struct replay_waves {
 
 bool replay_waves_init(replay_waves *w, const replay *r); /* false: no memory; deinit either way */
 void replay_waves_deinit(replay_waves *w);
-/* Of a kernel: width, waves, tail and priority; false: nothing tells its blocks. */
+/* Of a kernel: width, waves, tail and priority; false: its blocks are unknown. */
 bool replay_waves_set(replay_share *out, replay_waves *w, uint32_t node);
 
 #endif

@@ -1,4 +1,4 @@
-/* about.c - what the report check tells, table by table */
+/* about.c - the description of the report check, table by table */
 #include "report/report.h"
 
 static const hd_report_column findings_columns[] = {

@@ -61,7 +61,7 @@ void check_keep(const check *c, check_finding *finding, check_example example)
     if (finding->examples) finding->examples[finding->example_count++] = example;
 }
 
-/* The earliest rows are the examples, in whatever order an analysis meets them. */
+/* The earliest rows are the examples, in whatever order an analysis finds them. */
 static void keep_earliest(const check *c, check_finding *finding, check_example example)
 {
     uint32_t limit = (uint32_t)c->options.examples;

@@ -1,9 +1,9 @@
-/* check.h - what the files of the check share: the findings while they are collected
+/* check.h - shared by the files of the check: the findings while they are collected
  *
  * A finding is one code on one track. Each part of the check calls check_found for every case it sees, in the order of
  * time or of the input; the first cases are kept as examples.
  *
- * In: a trace. Out: the tables findings, examples, summary. Begin with check.c; codes.c says what each code means.
+ * In: a trace. Out: the tables findings, examples, summary. Begin with check.c; codes.c describes the codes.
  */
 #ifndef HD_REPORT_CHECK_CHECK_H
 #define HD_REPORT_CHECK_CHECK_H
@@ -52,7 +52,7 @@ typedef enum check_code {
     CHECK_LEDGER = CHECK_CODES /* a reader's code: in check_finding.ledger */
 } check_code;
 
-/* An event, and for what takes two the other one. */
+/* An event and, for cases of two events, the other one. */
 typedef struct check_example {
     uint64_t row, other_row;
     int8_t kind, other_kind; /* hd_kind, -1 none */
@@ -72,7 +72,7 @@ typedef struct check_finding {
     check_code code;
     const hd_ledger_row *ledger; /* CHECK_LEDGER */
     uint32_t track;              /* HD_NONE: of the whole trace */
-    uint64_t count, slices;      /* slices: 0 where it says nothing more than count */
+    uint64_t count, slices;      /* slices: 0 if it adds nothing to count */
     int64_t worst_ns;            /* largest by amount, HD_NO_TIME none */
     uint32_t example_count;
     check_example *examples; /* room for options.examples */
@@ -82,7 +82,7 @@ typedef struct check {
     const hd_trace *trace;
     hd_check_options options;
     span_index spans;
-    hd_report *report; /* whose trust is set by check_launches */
+    hd_report *report; /* check_launches sets its trust */
     check_finding *findings;
     size_t finding_count, finding_capacity;
     uint32_t *by_track[CHECK_CODES]; /* finding + 1 by track, made when a code is first found */
@@ -107,18 +107,19 @@ hd_status check_launches(check *c, hd_error *err);      /* launches.c */
 hd_status check_events(check *c, hd_error *err);        /* events.c */
 void check_clock(check *c);
 
-/* Slices of a lane that do not nest in those before them; *out_first is the row of the first, HD_NONE if none. */
+/* Counts slices of a lane that do not nest in those before them; *out_first is the row of the first, HD_NONE if
+ * none. */
 uint64_t check_count_spilled(int64_t *stack, const slice_span *spans, uint64_t count, uint32_t *out_first);
 
 /* ---- what the page counts as well ---- */
 
-/* Calls found for each: work without a launch, a launch without work (work is NULL), and work that starts `lead_ns`
- * before its launch. false: no memory (launches.c). */
+/* Called for each case: an activity without a launch, a launch without an activity (work is NULL), and an activity that
+ * starts `lead_ns` before its launch. false: no memory (launches.c). */
 typedef void check_launch_found(void *user, check_code code, const hd_work *work, const hd_launch *launch,
                                 int64_t lead_ns);
 bool check_launches_walk(const hd_launches *launches, check_launch_found *found, void *user);
 /* A stack of open slices by their ends, as viewers keep one per track: whether the next slice nests in them, and is
- * open now. If not it spills, and crosses the last of those that are left. `ends` has room for one more. */
+ * open now. If not it spills, and crosses the last of the remaining ones. `ends` has room for one more. */
 static inline bool check_nests(int64_t *ends, uint64_t *depth, int64_t start, int64_t end)
 {
     while (*depth && ends[*depth - 1] <= start) --*depth;
@@ -139,7 +140,7 @@ static inline bool check_is_without_time(int64_t start_ns, int64_t phase)
 /* codes.c */
 extern const hd_check_code check_codes[CHECK_CODES];
 const hd_check_code *check_code_about(const check_finding *finding);
-/* Whether a code is in a list of codes parted by commas. */
+/* Whether a code is in a comma-separated list. */
 bool check_code_listed(const char *list, const char *code);
 
 /* tables.c */

@@ -1,4 +1,4 @@
-/* codes.c - the codes of the check: what each means, and what to do */
+/* codes.c - the codes of the check: meaning and advice */
 #include <string.h>
 
 #include "base/options.h"
@@ -109,7 +109,7 @@ static const hd_check_code repaired = {"damage", "warning",
 static const hd_check_code lost = {"loss", "error", "something of the input could not be read",
                                    "record or copy the file again; heddle fix keeps what could be read"};
 
-/* What the format says whose code it is ("NAME.…"); NULL: nothing. */
+/* The entry of the format that the code belongs to ("NAME.…"); NULL: none. */
 static const hd_check_code *code_of_format(const char *code, size_t size)
 {
     const char *dot = memchr(code, '.', size);
@@ -177,7 +177,7 @@ bool check_code_listed(const char *list, const char *code)
     return false;
 }
 
-/* Codes of readers are not known here; they are "family.what", "json-what", or a family. */
+/* Codes of readers are not listed here; they are "family.what", "json-what", or a family. */
 static bool may_be_reader_code(const char *code, size_t size)
 {
     static const char *const families[] = {"json", "gzip", "zstd", "input"};

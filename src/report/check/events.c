@@ -1,4 +1,4 @@
-/* events.c - what single events, tracks and the clock tell: durations, begins, times, order, ids, counters */
+/* events.c - checks of single events, tracks and the clock: durations, begins, times, order, ids, counters */
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,7 +54,7 @@ static hd_status check_slices(check *c, hd_error *err)
     return HD_OK;
 }
 
-/* An end and the slice that it closes have names, and other ones. */
+/* Whether an end and the slice that it closes have different names. */
 static bool is_of_other_name(const check *c, const hd_block *ends, uint32_t row, int64_t slice)
 {
     uint32_t at, name = (uint32_t)hd_column_at(&ends->columns[HD_COL_NAME], row);
@@ -182,7 +182,8 @@ static int64_t *sample_times(size_t *out_count, const hd_trace *trace)
     return samples;
 }
 
-/* Where the trace lies: the middle four fifths of its slices, and on both sides twenty times as long and a minute. */
+/* The plausible range of the trace: the middle four fifths of its slices, extended on both sides by twenty times their
+ * length and a minute. */
 static bool core_of(int64_t *low, int64_t *high, const hd_trace *trace)
 {
     size_t count = 0;
@@ -217,7 +218,7 @@ static void check_outliers(check *c, int64_t low, int64_t high)
     }
 }
 
-/* The events that begin first and end last, as far as they are found: one of them has the wrong time. */
+/* The first and last events, as far as found: one of them has the wrong time. */
 static check_example ends_of_span(const hd_trace *trace, const hd_trace_facts *facts, int64_t span)
 {
     check_example out = {.kind = -1, .other_kind = -1, .value_ns = span};

@@ -1,9 +1,9 @@
 /* lanes.c - slices of one lane that overlap without nesting
  *
- * Pairs     a.start < b.start < a.end < b.end. Slices come in the order of time; those still open stand in a list, the
- *           one that ends last first, so that what b crosses is the tail of it. In real traces the list is short. Where
- *           moving its entries costs more than 64 steps per slice, the lane is counted again with a Fenwick tree over
- *           the ranks of the ends, which is O(n log n) whatever the input.
+ * Pairs     a.start < b.start < a.end < b.end. Slices come in order of time; open ones are in a list, the one that ends
+ *           last first, so that b crosses the tail of it. In real traces the list is short. If moving its entries costs
+ *           more than 64 steps per slice, the lane is counted again with a Fenwick tree over the ranks of the ends, in
+ *           O(n log n) for every input.
  * Spilled   a viewer keeps a stack per track: a slice that ends after the one it starts in does not nest in it, and is
  *           dropped or moved to another track.
  */
@@ -17,7 +17,7 @@
 
 enum { STEPS_PER_SLICE = 64 };
 
-/* What one lane has; ends and tree only in the second way. */
+/* The state of one lane; ends and tree only in the second way. */
 typedef struct lane {
     check *c;
     const slice_span *spans;
@@ -121,7 +121,7 @@ static bool tree_init(rank_tree *tree, const lane *l)
     return true;
 }
 
-/* How many ranks lie below `end`, or up to it. */
+/* Number of ranks below `end`, or up to it. */
 static uint64_t tree_rank(const rank_tree *tree, int64_t end, bool with)
 {
     uint64_t low = 0, high = tree->size;
@@ -208,7 +208,7 @@ uint64_t check_count_spilled(int64_t *stack, const slice_span *spans, uint64_t c
     return spilled;
 }
 
-/* Most lanes have no crossing: one pass with a stack says so. */
+/* Most lanes have no crossing: one pass with a stack verifies that. */
 static bool nests(const slice_span *spans, uint64_t count, int64_t *stack, uint64_t room, bool *fits)
 {
     uint64_t depth = 0;

@@ -1,8 +1,8 @@
-/* launches.c - GPU work and the calls that launched it, by correlation id
+/* launches.c - GPU activities and the calls that launched them, by correlation id
  *
- * Joined as heddle/launches.h says. A recording of one side only lacks every partner: nothing is wrong with single
- * events. Work is early when it starts before its call, though a call may come before it: ids of one process that was
- * recorded twice give no false alarm. Calls whose work a graph launches later lack none.
+ * Joined as in heddle/launches.h. In a recording of one side only, every partner is missing: then single events are not
+ * reported. An activity is early if it starts before its call and no other call comes before it: ids of one process
+ * that was recorded twice give no false alarm. Calls whose activity a graph launches later are complete.
  */
 #include <stdlib.h>
 
@@ -69,7 +69,7 @@ static void found_launch(void *user, check_code code, const hd_work *work, const
         check_found(user, code, work->track, CHECK_PAIR(HD_KIND_SLICE, work->row, HD_KIND_SLICE, launch->row, lead));
 }
 
-/* What makes figures wrong, once for the whole trace; what is missing of single events has codes of its own. */
+/* Defects that make figures wrong, once for the whole trace; missing parts of single events have codes of their own. */
 static hd_status check_trust(check *c, const hd_launches *l, hd_error *err)
 {
     static const struct {

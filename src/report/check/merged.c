@@ -1,7 +1,7 @@
-/* merged.c - tracks that Perfetto draws elsewhere, because it holds pids and tids in 32 bits without sign
+/* merged.c - tracks that Perfetto draws elsewhere, because it stores pids and tids in unsigned 32 bits
  *
- * A process whose pid is larger becomes process 0. A track whose tid is absent, negative or larger becomes the thread
- * whose tid is the pid, where its slices stand among those of the main thread and may no longer nest.
+ * A process with a larger pid becomes process 0. A track whose tid is absent, negative or larger becomes the thread
+ * whose tid is the pid, where its slices are among those of the main thread and may no longer nest.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static bool fits_32_bits(hd_string text)
     return value <= UINT32_MAX;
 }
 
-/* Whether a lane goes to the main thread, or is it. */
+/* Whether a lane is moved to the main thread, or is it. */
 static bool takes_part(merged_lane *out, const hd_trace *trace, uint32_t id)
 {
     const hd_track *track = hd_trace_track_at(trace, id);
@@ -49,7 +49,7 @@ static int by_process(const void *a, const void *b)
     return (x->lane > y->lane) - (x->lane < y->lane);
 }
 
-/* Slices that nest on the tracks they are of, but not all on one. */
+/* Slices that nest on their own tracks, but not on the merged one. */
 static hd_status check_process(check *c, const merged_lane *lanes, size_t lane_count, hd_error *err)
 {
     uint64_t total = 0, count, own = 0;

@@ -1,4 +1,4 @@
-/* ask.c - what is known of the clocks, once they are solved */
+/* ask.c - queries of the solved clocks */
 #include "base/sorted.h"
 #include "report/clocks/clocks.h"
 

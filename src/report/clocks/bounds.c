@@ -1,10 +1,10 @@
-/* bounds.c - what causality says for certain: difference constraints, by Bellman-Ford
+/* bounds.c - certain bounds from causality: difference constraints, by Bellman-Ford
  *
  * No taker of a collective ends before all givers have begun: start + clock of giver <= end + clock of taker. All such
- * pairs go by way of one number, the latest start, so that a round takes as long as there are hosts in collectives: of
- * a host's members only who began last and who ended first bound another. Hosts that are known are held against it with
- * their bars. Those that are not get the bounds that follow from the known ones; half of the distance is their bar. A
- * chain that comes back to a clock with less than it began with is a contradiction.
+ * pairs are represented by one number, the latest start, so that a round is linear in the hosts of collectives: of a
+ * host's members only the last to begin and the first to end bound others. Known hosts are checked with their bars.
+ * Unknown ones get the bounds that follow from the known ones; half of the distance is their bar. A chain that returns
+ * to a clock with a smaller value than it began with is a contradiction.
  */
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ enum { LOW, HIGH, SIDES };
 typedef struct bound {
     bool is_open;           /* to be found */
     int64_t value[SIDES];   /* INT64_MIN, INT64_MAX: none */
-    clock_step from[SIDES]; /* the collective that it is from, and there the other side's host */
+    clock_step from[SIDES]; /* the collective it is from, and the host of the other side there */
 } bound;
 
 typedef struct causality {
@@ -27,7 +27,7 @@ typedef struct causality {
 
 /* ---- one collective ---- */
 
-/* What may be added at most (or at least) to a time of a host; false: no limit is known. */
+/* The limit for the offset of a time of a host, from above (or below); false: none known. */
 static bool limit_at(int64_t *out, const causality *c, uint32_t host, int64_t time_ns, int side)
 {
     const bound *b = &c->bounds[host];
@@ -44,7 +44,7 @@ static bool limit_at(int64_t *out, const causality *c, uint32_t host, int64_t ti
     return true;
 }
 
-/* The last start of a giver at least, or the first end of a taker at most; NULL: nobody's is known. */
+/* The last start of a giver at least, or the first end of a taker at most; NULL: none known. */
 static const clock_part *find_extreme(clock_i128 *out, const causality *c, const clock_part *parts, size_t count,
                                       int side)
 {
@@ -75,7 +75,7 @@ static clock_step step_of(const clock_part *giver, const clock_part *taker)
     return step;
 }
 
-/* From what takers may be at most follows what givers may be at most; and likewise for the least of givers, takers. */
+/* The upper limits of givers follow from those of takers; and likewise for the lower limits of takers. */
 static void narrow(causality *c, const clock_part *parts, size_t count, int side)
 {
     clock_i128 time;
@@ -124,7 +124,7 @@ static bool has_parent(const causality *c, uint32_t host, int side)
     return c->bounds[host].is_open && c->bounds[host].value[side] != (side == LOW ? INT64_MIN : INT64_MAX);
 }
 
-/* The chain from a host to one that is known, or once around. */
+/* The chain from a host to a known one, or around a cycle. */
 static bool add_chain(causality *c, uint32_t host, int side)
 {
     for (uint32_t at = host; has_parent(c, at, side);) {
@@ -166,7 +166,7 @@ static bool narrow_all(causality *c, const clock_parts *parts)
     return fine;
 }
 
-/* Whether all collectives are possible by what is known. */
+/* Whether all collectives are possible with the known clocks. */
 static bool certify(void *user, const clock_part *parts, size_t count)
 {
     causality *c = user;

@@ -30,24 +30,23 @@ typedef struct clock_pieces {
     size_t count;
 } clock_pieces;
 
-/* What a piece says at a time, which may lie outside of it. drift: of what nobody has measured, ns per ns. */
+/* The offset of a piece at a time, which may be outside of it. drift: assumed outside of the evidence, ns per ns. */
 int64_t clock_piece_offset(const hd_clock_piece *piece, int64_t time_ns);
 int64_t clock_piece_bar(const hd_clock_piece *piece, int64_t time_ns, double drift);
-/* The largest bar where its evidence lies. */
+/* The largest bar within its evidence. */
 double clock_piece_worst(const hd_clock_piece *piece);
 /* From the clock of A in terms of B to that of B in terms of A. */
 hd_clock_piece clock_piece_inverse(const hd_clock_piece *piece);
-/* Cut what a clock that was set back passes twice: nobody can say which of both times is meant. In order of samples,
- * then of time. false: no memory. */
+/* Removes ranges that a clock set back passes twice: times in them are ambiguous. In order of samples, then of time.
+ * false: no memory. */
 bool clock_pieces_part(clock_pieces *pieces);
-/* inner: host to parent; outer: parent to reference. Host to reference, where both are known, added to `out`, which
- * grows. false: no memory. */
+/* inner: host to parent; outer: parent to reference. Appends host to reference, where both are known, to `out`. false:
+ * no memory. */
 bool clock_pieces_compose(clock_pieces *out, const clock_pieces *inner, const clock_pieces *outer, double drift);
 
 /* ---- fit.c ---- */
 
-/* One collective that two hosts share: at_ns on the clock of the one, to which offset_ns is to be added for the
- * other's. */
+/* A collective shared by two hosts: at_ns on one clock, plus offset_ns gives the other's. */
 typedef struct clock_sample {
     int64_t at_ns, offset_ns;
 } clock_sample;
@@ -61,17 +60,17 @@ double clock_slope(double *out_error, double *spare, const double *x, const doub
 
 /* ---- parts.c ---- */
 
-/* What the members of one host tell of one collective. */
+/* A collective on one host, from its members. */
 typedef struct clock_part {
     uint64_t group;
     int64_t sequence;
     uint32_t host, operation, members;
-    uint32_t size;                /* the least that one tells; 0: none does */
-    bool is_sound;                /* they tell alike, and none of them twice */
-    bool is_of_all;               /* all give and take */
-    bool gives, takes;            /* one of them does */
-    bool is_alone;                /* no other that gives began as late as the giver */
-    uint32_t first, giver, taker; /* member that began first, that gives and began last, that takes and ended first */
+    uint32_t size;                      /* the smallest given one; 0: none */
+    bool is_sound;                      /* its members agree, and none occurs twice */
+    bool is_of_all;                     /* all give and take */
+    bool gives, takes;                  /* one of them does */
+    bool is_alone;                      /* no other giver began as late as the giver */
+    uint32_t first, giver, taker;       /* member that began first; giver that began last; taker that ended first */
     int64_t low_ns, given_ns, taken_ns; /* when they did */
     int64_t end_ns, high_ns;            /* the middle of the ends, and the last */
 } clock_part;
@@ -93,10 +92,10 @@ typedef struct clock_parts {
 
 /* All events of some hosts, which must be in no other call. false: no memory. */
 bool clock_parts_add(clock_parts *parts, const hd_clock_event *events, size_t count);
-/* Behind the last of them. false: no memory. */
+/* After the last clock_parts_add. false: no memory. */
 bool clock_parts_order(clock_parts *parts);
-/* Calls each(user, …) for each collective that all tell alike, by group and sequence, with its parts by host. false:
- * one said so, or no memory. */
+/* Calls each(user, …) for each consistent collective, by group and sequence, with its parts by host. false: a call
+ * returned false, or no memory. */
 typedef bool clock_each(void *user, const clock_part *parts, size_t count);
 bool clock_parts_each(const clock_parts *parts, clock_each *each, void *user);
 void clock_parts_deinit(clock_parts *parts);
@@ -116,7 +115,7 @@ static inline int64_t clock_middle(const clock_host *host)
     return host->low_ns > host->high_ns ? 0 : (int64_t)(((clock_i128)host->low_ns + host->high_ns) / 2);
 }
 
-/* Who gives and who takes: of an event what is known of its member. */
+/* Giver and taker: of an event as far as its member is known. */
 typedef struct clock_step {
     hd_clock_event giver, taker;
 } clock_step;
@@ -138,7 +137,7 @@ hd_status clock_solve(hd_clocks **out, size_t host_count, const clock_parts *par
 
 /* ---- bounds.c ---- */
 
-/* Certifies the hosts that are known by causality, and bounds the others. false: no memory. */
+/* Certifies the known hosts by causality, and bounds the others. false: no memory. */
 bool clock_bounds(hd_clocks *clocks, const clock_parts *parts);
 
 #endif

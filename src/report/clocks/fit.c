@@ -1,11 +1,11 @@
-/* fit.c - offsets of two clocks over time -> lines without steps, each with a bar that is meant to hold
+/* fit.c - fits offsets of two clocks over time by lines without steps, each with an error bar
  *
  * Slope       median of the slopes between samples half a series apart (Theil-Sen with one lag), or none, whichever has
  *             the smaller bar: without one the clocks may drift by the limit
- * Level       median; spread: 1.4826 MAD of what is left
- * Bar         skew, one spread for what all ends may have in common, and the error of the median, wide for few samples
+ * Level       median; spread: 1.4826 MAD of the residuals
+ * Bar         skew, one spread for a common error of all ends, and the error of the median, wide for few samples
  * Steps       Pettitt's test of ranks after a slope that one step cannot spoil; and runs of outliers on one side
- * Outliers    at the beginning or the end of a series may be behind a step: nothing is said of their time
+ * Outliers    at the beginning or the end of a series may be beyond a step: their time is left unknown
  */
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@
 #define EIGHTY_TO_SIGMA 1.2816
 #define MEDIAN_ERROR 1.2533 /* of a median of normal samples, in sigma / sqrt(n) */
 #define OUTLIER_SIGMAS 5.0
-#define SLOPE_MAX 1e-3  /* ns per ns: what runs apart faster has stepped, or is not one collective */
+#define SLOPE_MAX 1e-3  /* ns per ns: a faster drift is a step, or a wrong match */
 #define PETTITT 0.615   /* ln(40) / 6: of series without a step, one in twenty gets past this */
 #define STEP_SIGMAS 6.0 /* and then must be so far above the error of its size */
 
@@ -92,7 +92,7 @@ double clock_slope(double *out_error, double *spare, const double *x, const doub
 
 /* ---- steps ---- */
 
-/* Pettitt's statistic of rest[0 … count), with middle ranks for equal ones; the first place behind the change. */
+/* Pettitt's statistic of rest[0 … count), with middle ranks for equal ones; *out: the first place after the change. */
 static double pettitt(size_t *out, fitter *f, size_t count)
 {
     for (size_t i = 0; i < count; i++) f->ranks[i] = (ranked){f->rest[i], i};
@@ -131,7 +131,7 @@ static size_t find_step(fitter *f, size_t first, size_t count)
     return fabs(after - before) > least ? at : 0;
 }
 
-/* Where a run of outliers on one side begins, or ends if it begins the series: so long as chance makes none. */
+/* The begin of a run of outliers on one side, or its end if it begins the series: only if longer than by chance. */
 static size_t find_run(const double *rest, size_t count, double limit)
 {
     for (int side = -1; side <= 1; side += 2) {
@@ -169,7 +169,7 @@ static void fit_level(line *l, fitter *f, size_t first, size_t count)
     l->bar = f->skew + l->spread * (1 + 4 / n) + z * MEDIAN_ERROR * l->spread / sqrt(n);
 }
 
-/* Leaves what is left of the samples in f->rest. */
+/* Leaves the residuals of the samples in f->rest. */
 static line fit_line(fitter *f, size_t first, size_t count)
 {
     double half = fabs(f->x[first + count - 1] - f->x[first]) / 2, error = INFINITY;
@@ -188,7 +188,7 @@ static line fit_line(fitter *f, size_t first, size_t count)
 static bool add_piece(fitter *f, const line *l, size_t first, size_t count, size_t all)
 {
     double limit = OUTLIER_SIGMAS * l->spread + f->skew;
-    const bool goes_on = count >= CLOCK_LINE_MIN; /* fewer do not say that no step is before or behind them */
+    const bool goes_on = count >= CLOCK_LINE_MIN; /* fewer cannot exclude a step before or after them */
     size_t low = 0, high = count - 1;
     while (low < high && fabs(f->rest[low]) > limit) low++;
     while (high > low && fabs(f->rest[high]) > limit) high--;

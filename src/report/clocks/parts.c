@@ -1,8 +1,8 @@
-/* parts.c - events of members -> what each host tells of each collective, packed; and collectives out of these
+/* parts.c - packs events of members by host and collective; and iterates over collectives
  *
- * A host's members need one line of a collective: the middle of their ends, and which of them began or ended first or
- * last. Lines of one host and group stand behind one another as differences, some 25 bytes each. A collective is made
- * by going through the lists of all hosts side by side (k-way merge), so that none is in memory but the one at hand.
+ * Of a host's members one record per collective is needed: the middle of their ends, and which of them began or ended
+ * first or last. Records of one host and group are delta encoded, some 25 bytes each. Collectives are made by a k-way
+ * merge of the lists of all hosts, so that only the current one is in memory.
  */
 #include <stdlib.h>
 
@@ -56,7 +56,7 @@ static void add_event(clock_part *p, const hd_clock_event *e)
     }
 }
 
-/* Of all seats, which are one collective on one host. spare has room for twice as many. */
+/* The record of all members of a collective on one host. spare has room for twice as many. */
 static clock_part make_part(const hd_clock_event *events, const seat *seats, size_t count, int64_t *spare)
 {
     clock_part p = {.group = seats->group,
@@ -129,7 +129,7 @@ static void take_part(clock_part *p, hd_byte_reader *in)
     p->taker += (uint32_t)hd_byte_reader_zigzag(in);
 }
 
-/* Of one host and group as a list, which goes on where the last ended if that is of them too. */
+/* Adds a host's records of one group as a list, which continues the last one if that is of the same. */
 static bool add_part(clock_parts *parts, clock_part *before, const clock_part *p)
 {
     if (!before->members || before->host != p->host || before->group != p->group) {
@@ -200,7 +200,7 @@ static bool is_before(const next_part *x, const next_part *y)
     return x->sequence != y->sequence ? x->sequence < y->sequence : x->cursor < y->cursor;
 }
 
-/* Whether all tell alike. */
+/* Whether all hosts agree. */
 static bool is_sound(const clock_part *parts, size_t count)
 {
     uint64_t members = 0;

@@ -1,4 +1,4 @@
-/* piece.c - lines of clocks: what they say at a time, turned round, and one after the other */
+/* piece.c - lines of clocks: evaluation, inversion, and composition */
 #include <stdlib.h>
 
 #include "base/sorted.h"
@@ -42,7 +42,7 @@ double clock_piece_worst(const hd_clock_piece *piece)
     return (double)piece->bar_ns + piece->rate * fmax(before, after);
 }
 
-/* INT64_MIN and INT64_MAX stay: they stand for no limit. */
+/* INT64_MIN and INT64_MAX are unchanged: they mean no limit. */
 static int64_t moved(int64_t time_ns, int64_t by)
 {
     return time_ns == INT64_MIN || time_ns == INT64_MAX ? time_ns : clock_clip((clock_i128)time_ns + by);
@@ -62,7 +62,7 @@ hd_clock_piece clock_piece_inverse(const hd_clock_piece *piece)
     return out;
 }
 
-/* Where a is last seen and b first, each on both clocks: the step lies between, on the other's clock no longer than
+/* The last sample of a and the first of b, on both clocks: the step is between, and on the other's clock no longer than
  * that. */
 static void part_pair(hd_clock_piece *a, hd_clock_piece *b)
 {
@@ -112,7 +112,7 @@ static bool join(hd_clock_piece *out, const hd_clock_piece *inner, const hd_cloc
     if (out->from_ns > out->until_ns) return false;
     if (out->first_ns > out->last_ns) /* the evidence of one ends before that of the other begins */
         out->first_ns = out->last_ns = lower(higher(inner->at_ns, out->from_ns), out->until_ns);
-    /* Half of what is between, which is where the bar is smallest. */
+    /* The middle of the gap, where the bar is smallest. */
     out->at_ns = (int64_t)(((clock_i128)out->first_ns + out->last_ns) / 2);
     int64_t offset = clock_piece_offset(inner, out->at_ns);
     int64_t there = clock_clip((clock_i128)out->at_ns + offset);

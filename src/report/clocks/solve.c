@@ -1,9 +1,9 @@
 /* solve.c - collectives of hosts -> a clock for each host
  *
- * Events become what each host tells of each collective, and those the ends that two hosts share (parts.c). Each pair
- * of hosts, by group and kind of collective, is fitted with lines (fit.c), and hints are lines to a host of their own.
- * The shortest paths by their bars (Dijkstra) lead to the reference, and lines along a path are put one after the other
- * (piece.c). Causality has the last word, and the first where there is nothing else (bounds.c).
+ * Events are combined by host and collective, which gives the ends that pairs of hosts share (parts.c). Each pair of
+ * hosts, by group and kind of collective, is fitted with lines (fit.c), and hints are lines to an additional virtual
+ * host. The shortest paths by their bars (Dijkstra) lead to the reference, and lines along a path are composed
+ * (piece.c). Causality finally verifies the result, and bounds the hosts without any other evidence (bounds.c).
  */
 #include <stdlib.h>
 
@@ -18,7 +18,7 @@
 static const clock_pieces always = {
     &(hd_clock_piece){.from_ns = INT64_MIN, .until_ns = INT64_MAX, .first_ns = INT64_MIN, .last_ns = INT64_MAX}, 1};
 
-/* What takes times of `host` to those of `hub`. */
+/* Converts times of `host` to those of `hub`. */
 typedef struct edge {
     uint32_t hub, host, operation;
     uint64_t group, collectives; /* collectives: 0: a hint */
@@ -50,7 +50,7 @@ static bool add_edge(solver *s, edge added)
     return true;
 }
 
-/* The ends of one collective on two hosts; those that can be one line are a pair. */
+/* The ends of one collective on two hosts; ends that can be fitted by one line are a pair. */
 typedef struct shared_end {
     clock_sample sample; /* on the clock of host */
     uint32_t pair;
@@ -220,7 +220,7 @@ static void leave(solver *s, uint32_t node, double distance)
     }
 }
 
-/* The clock of a node by an edge whose other end is known. It may stay unknown: if the two overlap at no time. */
+/* The clock of a node by an edge whose other end is known. It may stay unknown: if the two do not overlap in time. */
 static bool arrive(solver *s, const arrival *at)
 {
     const edge *e = &s->edges[at->edge];
@@ -269,7 +269,7 @@ static void refuse(clock_host *host)
     host->public.basis = HD_CLOCK_REFUSED;
 }
 
-/* Hints are held against that of the reference, where it has one: else one that is wrong could stand for it. */
+/* Hints are relative to that of the reference, if it has one: otherwise a wrong one would be taken for it. */
 static bool take_hint_of_reference(solver *s, const hd_clock_hint *hints, size_t count)
 {
     size_t i = 0;
@@ -369,7 +369,7 @@ hd_status clock_solve(hd_clocks **out, size_t host_count, const clock_parts *par
     return HD_NOMEM(err);
 }
 
-/* Which of the events it is: nobody is in a collective twice, but for those that end before they begin. */
+/* The index of the event: members are unique in a collective, except those that end before they begin. */
 static size_t place_of(const hd_clock_event *events, size_t count, const hd_clock_event *wanted)
 {
     size_t at = 0;

@@ -1,8 +1,8 @@
-/* bounds.c - what a finding can save at most: the graph again without what it claims
+/* bounds.c - upper bounds of savings: the graph again without the claimed time
  *
- * A node begins when the last of what it waits for is ready, and the edge that held it back in the trace keeps its
- * delay; of the others it is only known that they did not hold it back, so that they need no time. What is not changed
- * ends when it did. Each pass is O(nodes + edges).
+ * A node begins when the last of its dependencies is satisfied. The edge that was binding in the trace keeps its delay;
+ * the others are only known not to have been binding, so their delay is 0. What is not changed ends when it did. Each
+ * pass is O(nodes + edges).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,26 +10,32 @@
 #include "base/memory/large.h"
 #include "base/sorted.h"
 #include "report/findings/finding.h"
+#include "trace/event.h"
 
 const char *const finding_how_names[FINDING_HOWS] = {NULL, "path", "replay", "host"};
 
+/* Ends the claims: the remaining time of nodes, and on the path, is no longer needed, and its memory is reused. */
 static bool make_lists(findings *f)
 {
     const hd_graph *g = f->graph;
     size_t count = (size_t)g->node_count + 1;
-    uint32_t *spare = hd_large_new(count, sizeof *spare, f->scope.large);
     f->order = hd_large_new(count, sizeof *f->order, f->scope.large);
-    f->taken = hd_large_zeroed(count, sizeof *f->taken, f->scope.large);
-    f->new_starts = hd_large_new(count, sizeof *f->new_starts, f->scope.large);
-    f->new_ends = hd_large_new(count, sizeof *f->new_ends, f->scope.large);
     f->freed = hd_large_zeroed(count, 1, f->scope.large);
-    bool fine = spare && f->order && f->taken && f->new_starts && f->new_ends && f->freed;
-    for (uint32_t n = 0; fine && n < g->node_count; n++) f->order[n] = n;
-    if (fine)
-        HD_SORT_RUNS(f->order, spare, g->node_count, x, y,
-                     g->starts[*x] != g->starts[*y] ? g->starts[*x] < g->starts[*y] : *x < *y);
-    hd_large_free(spare);
-    return fine;
+    if (!f->order || !f->freed) return false;
+    f->taken = f->left;
+    f->new_starts = f->on_path;
+    f->left = f->on_path = NULL;
+    uint32_t *spare = (uint32_t *)f->new_starts;
+    for (uint32_t n = 0; n < g->node_count; n++) f->order[n] = n;
+    HD_SORT_RUNS(f->order, spare, g->node_count, x, y,
+                 g->starts[*x] != g->starts[*y] ? g->starts[*x] < g->starts[*y] : *x < *y);
+    memset(f->taken, 0, count * sizeof *f->taken);
+    return true;
+}
+
+static int64_t new_end(const findings *f, uint32_t n)
+{
+    return f->new_starts[n] + (f->graph->ends[n] - f->graph->starts[n]) - f->taken[n];
 }
 
 static int64_t new_start(const findings *f, uint32_t n)
@@ -41,7 +47,7 @@ static int64_t new_start(const findings *f, uint32_t n)
     for (size_t e = g->first_edges[n]; e < g->first_edges[n + 1]; e++) {
         uint32_t from = g->froms[e];
         if (f->freed[n] && g->edge_kinds[e] == HD_EDGE_SYNC) continue;
-        int64_t now = g->ends[from] <= g->starts[n] ? f->new_ends[from] : f->new_starts[from];
+        int64_t now = g->ends[from] <= g->starts[n] ? new_end(f, from) : f->new_starts[from];
         if (e == bound) now += g->starts[n] - ready;
         if (now > start) start = now;
     }
@@ -56,11 +62,10 @@ static int64_t saved(const findings *f)
     for (uint32_t i = 0; i < g->node_count; i++) {
         uint32_t n = f->order[i];
         f->new_starts[n] = new_start(f, n);
-        f->new_ends[n] = f->new_starts[n] + (g->ends[n] - g->starts[n]) - f->taken[n];
         if (!findings_is_measured(f, n)) continue;
         int64_t beyond = g->ends[n] > f->until ? g->ends[n] - f->until : 0;
         if (g->ends[n] - beyond > before) before = g->ends[n] - beyond;
-        if (f->new_ends[n] - beyond > after) after = f->new_ends[n] - beyond;
+        if (new_end(f, n) - beyond > after) after = new_end(f, n) - beyond;
     }
     return before > after ? before - after : 0;
 }
@@ -78,7 +83,7 @@ static void set_claims(findings *f, uint32_t of, bool is_set)
     }
 }
 
-/* Work that a finding claims is not what the others of the device need. */
+/* Claimed work that the rest of the device does not need. */
 static int64_t claimed_work(const findings *f, uint32_t of)
 {
     size_t first = 0, high = f->claim_count;
@@ -90,11 +95,32 @@ static int64_t claimed_work(const findings *f, uint32_t of)
     return sum;
 }
 
-static int64_t busiest(const findings *f)
+/* The start of the finding's first change, within the whole: before that, nothing changes. */
+static int64_t first_change(const findings *f, uint32_t of)
+{
+    size_t first = 0, high = f->claim_count;
+    int64_t time = f->until;
+    HD_PARTITION_POINT(first, high, at, f->claims[at].of < of);
+    for (size_t i = first; i < f->claim_count && f->claims[i].of == of; i++) {
+        uint32_t node = f->claims[i].node, row = f->graph->slices[node];
+        int64_t start = f->graph->starts[node];
+        if (f->claims[i].ns == HD_NO_TIME && row != HD_NONE) { /* the node is behind the wait */
+            int64_t call = hd_event_at(f->scope.trace, HD_KIND_SLICE, row).start_ns;
+            if (call < start) start = call;
+        }
+        if (start < time) time = start;
+    }
+    return time > f->from ? time : f->from;
+}
+
+/* How long the device that has most to do is busy from then on. */
+static int64_t busiest_since(const findings *f, int64_t time)
 {
     int64_t most = 0;
-    for (uint32_t d = 0; d < f->scope.device_count; d++)
-        if (f->busiest[d] > most) most = f->busiest[d];
+    for (uint32_t d = 0; d < f->scope.device_count; d++) {
+        int64_t busy = f->busiest[d] - findings_busy_until(f, d, FINDINGS_ALL_CLASSES, time);
+        if (busy > most) most = busy;
+    }
     return most;
 }
 
@@ -105,11 +131,27 @@ static void set_not_known(finding *of, const char *reason)
     of->reason = reason;
 }
 
+/* From the first change on, the time that the busiest device needs, without its claimed work. */
+static void bound_by_host(findings *f, uint32_t index)
+{
+    finding *of = &f->list[index];
+    int64_t time = first_change(f, index);
+    int64_t host = gpu_sum(f->until - time - busiest_since(f, time), claimed_work(f, index));
+    if (host >= of->saves) return;
+    of->saves = host;
+    of->how = FINDING_BY_HOST;
+}
+
 static void bound_one(findings *f, uint32_t index)
 {
     finding *of = &f->list[index];
-    int64_t whole = findings_whole(f), host = gpu_sum(whole - busiest(f), claimed_work(f, index));
+    int64_t whole = findings_whole(f);
     if (of->reason) return;
+    if (of->device_needs != HD_NO_TIME) {
+        of->saves = whole - of->device_needs;
+        of->how = FINDING_BY_HOST;
+        return;
+    }
     of->saves = whole;
     of->how = FINDING_BY_PATH;
     if (!of->frees_waits) of->saves = of->path;
@@ -122,16 +164,13 @@ static void bound_one(findings *f, uint32_t index)
             of->how = FINDING_BY_REPLAY;
         }
     }
-    /* Where the path comes out of a call that waits no more, the thread is as long but for the call: what is left of
-     * the path and the thread together has lost no more than the calls and what is claimed. */
+    /* Where the path leaves a call that no longer waits, the thread is as long except for the call: the rest of path
+     * and thread together have lost no more than the calls and the claims. */
     if (of->frees_waits && of->freed < of->saves) {
         of->saves = of->freed;
         of->how = FINDING_BY_PATH;
     }
-    if ((of->is_of_host || of->frees_waits) && host < of->saves) {
-        of->saves = host;
-        of->how = FINDING_BY_HOST;
-    }
+    if (of->is_of_host || of->frees_waits) bound_by_host(f, index);
     bool is_worth = findings_is_worth(f, of->saves);
     if (of->has_other_ranks && is_worth) {
         set_not_known(of, "its time includes waiting for ranks that are not in this trace: load them together");
@@ -141,8 +180,8 @@ static void bound_one(findings *f, uint32_t index)
     }
 }
 
-/* What a finding saves once `first`, whose claims are set, is solved, which alone saves so much: by replay; where the
- * graph is not complete what was measured, for GPU time, which takes no longer then. */
+/* The saving of a finding after `first` (whose claims are set and which alone saves the given time) is solved: by
+ * replay; if the graph is incomplete, the measured time for GPU time, which does not get longer then. */
 static int64_t saves_then(findings *f, uint32_t index, int64_t alone)
 {
     const finding *of = &f->list[index];
@@ -157,13 +196,15 @@ static void bound_behind(findings *f)
 {
     uint32_t first = HD_NONE;
     for (uint32_t i = 0; i < f->count; i++)
-        if (f->list[i].saves > 0 && (first == HD_NONE || f->list[i].saves > f->list[first].saves)) first = i;
+        if (f->list[i].saves > 0 && f->list[i].device_needs == HD_NO_TIME &&
+            (first == HD_NONE || f->list[i].saves > f->list[first].saves))
+            first = i;
     if (first == HD_NONE) return;
     set_claims(f, first, true);
     int64_t alone = f->is_complete ? saved(f) : 0;
     for (uint32_t i = 0; i < f->count; i++) {
         finding *of = &f->list[i];
-        if (i == first || of->how == FINDING_NOT_KNOWN) continue;
+        if (i == first || of->how == FINDING_NOT_KNOWN || of->device_needs != HD_NO_TIME) continue;
         int64_t then = saves_then(f, i, alone);
         if (then <= of->saves || !findings_is_worth(f, then)) continue;
         of->then = then;

@@ -1,4 +1,4 @@
-/* claims.c - whose the time of each node is: the first rule's that claims it */
+/* claims.c - assigns the time of each node to the first rule that claims it */
 #include "report/findings/finding.h"
 
 #include <stdio.h>
@@ -30,6 +30,7 @@ finding *findings_add(findings *f, const finding_rule *rule)
         .whole = findings_whole(f),
         .saves = HD_NO_TIME,
         .then = HD_NO_TIME,
+        .device_needs = HD_NO_TIME,
     };
     return &f->list[f->count++];
 }
@@ -111,7 +112,7 @@ static bool free_sync(findings *f, uint32_t sync)
     }
     f->sync_is_taken[sync] = 1;
     last_of(f)->frees_waits = true;
-    last_of(f)->events = events + 1; /* a call is one, whatever nodes it has */
+    last_of(f)->events = events + 1; /* count a call once, whatever the number of its nodes */
     return findings_show(f, call->row, call->end - call->start);
 }
 
@@ -187,10 +188,10 @@ hd_status findings_keep(finding **out, findings *f, hd_error *err)
 {
     const finding_rule *rule = last_of(f)->rule;
     *out = NULL;
-    int64_t time = claimed(f);
-    if (time < 0) return HD_NOMEM(err);
     bool is_enough = !rule->least_part || last_of(f)->path >= findings_whole(f) / rule->least_part;
-    if (!findings_is_worth(f, time) || !is_enough) {
+    int64_t time = is_enough ? claimed(f) : 0;
+    if (time < 0) return HD_NOMEM(err);
+    if (!findings_is_worth(f, time)) {
         findings_drop(f);
         return HD_OK;
     }
@@ -214,8 +215,7 @@ hd_status findings_gather(finding **out, findings *f, const finding_rule *rule, 
 
 typedef struct named {
     bool (*is_one)(const findings *f, uint32_t node);
-    findings_is_name *is_name;
-    uint8_t *answers; /* by string: 2 yes, 1 no, 0 not asked yet */
+    const uint8_t *names; /* by string */
 } named;
 
 static bool is_named(const findings *f, uint32_t node, void *user)
@@ -223,26 +223,26 @@ static bool is_named(const findings *f, uint32_t node, void *user)
     const named *n = user;
     if (!n->is_one(f, node)) return false;
     uint32_t name = findings_name(f, node);
-    if (name == HD_STRING_NONE) return false;
-    if (!n->answers[name]) n->answers[name] = n->is_name(hd_trace_string(f->scope.trace, name)) ? 2 : 1;
-    return n->answers[name] == 2;
+    return name != HD_STRING_NONE && n->names[name];
 }
 
 hd_status findings_gather_named(finding **out, findings *f, const finding_rule *rule,
                                 bool (*is_one)(const findings *f, uint32_t node), findings_is_name *is_name,
                                 hd_error *err)
 {
-    named n = {is_one, is_name, calloc(hd_trace_string_count(f->scope.trace) + 1, 1)};
+    bool any;
+    uint8_t *names = findings_choose_names(&any, f, is_name);
     *out = NULL;
-    hd_status status = n.answers ? findings_gather(out, f, rule, is_named, &n, err) : HD_NOMEM(err);
-    free(n.answers);
+    hd_status status = !names ? HD_NOMEM(err)
+                       : any  ? findings_gather(out, f, rule, is_named, &(named){is_one, names}, err)
+                              : HD_OK;
+    free(names);
     return status;
 }
 
 /* ---- what threads do within slices of some names ---- */
 
-/* Of these names those that slices of the trace have, by string; NULL: no memory. */
-static uint8_t *choose_names(bool *out_any, const findings *f, findings_is_name *is_name)
+uint8_t *findings_choose_names(bool *out_any, const findings *f, findings_is_name *is_name)
 {
     const hd_trace *trace = f->scope.trace;
     uint32_t count = hd_trace_string_count(trace);
@@ -262,7 +262,7 @@ static const hd_graph_lane *lane_of_track(const hd_graph *g, uint32_t track)
     return NULL;
 }
 
-/* What of the slice no slice before it had, within the whole. */
+/* The part of the slice that no earlier slice covered, within the whole. */
 static bool claim_slice(findings *f, const hd_graph_lane *lane, const gpu_slice *slice, int64_t from)
 {
     const hd_graph *g = f->graph;
@@ -288,7 +288,7 @@ hd_status findings_gather_within(finding **out, findings *f, const finding_rule 
     bool any;
     gpu_slices slices = {0};
     gpu_reach reach = {.lane = HD_NONE};
-    uint8_t *names = choose_names(&any, f, is_name);
+    uint8_t *names = findings_choose_names(&any, f, is_name);
     *out = NULL;
     hd_status status = names ? HD_OK : HD_NOMEM(err);
     if (status == HD_OK && any) status = gpu_slices_named(&slices, &f->scope, roles, names, err);
@@ -322,7 +322,7 @@ hd_status findings_find_named(findings *f, const finding_rule *rule, findings_is
 
 /* ---- calls that wait ---- */
 
-/* How long some of these calls, and with `claims` some of what the last finding claims, runs at any place. */
+/* How long at least one of these calls runs, or, with `claims`, any claimed activity of the last finding. */
 static int64_t freed_time(const findings *f, const uint32_t *syncs, size_t size, bool claims)
 {
     gpu_spans spans;

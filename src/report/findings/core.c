@@ -1,4 +1,4 @@
-/* core.c - what rules look at: the whole, the graph and its path, calls that wait */
+/* core.c - input of the rules: the whole, the graph and its path, waiting calls */
 #include "report/findings/finding.h"
 
 #include <math.h>
@@ -35,42 +35,36 @@ static void find_whole(findings *f)
     if (f->until < f->from) f->until = f->from;
 }
 
-int64_t findings_busy(const findings *f, uint32_t device, unsigned classes)
+int64_t findings_busy_until(const findings *f, uint32_t device, unsigned classes, int64_t until)
 {
     const gpu_scope *s = &f->scope;
     const gpu_device *of = &s->devices[device];
-    gpu_spans spans;
-    size_t count = 0;
-    gpu_span *list = hd_large_new((size_t)of->count + 1, sizeof *list, s->large);
-    if (!list) return -1;
+    int64_t covered = 0, reached = f->from;
     for (uint32_t i = 0; i < of->count; i++) {
         const gpu_work *work = &s->works[s->order[of->first + i]];
-        if (classes >> work->class & 1) list[count++] = (gpu_span){work->start, work->end};
+        int64_t start = work->start > reached ? work->start : reached, end = work->end < until ? work->end : until;
+        if (work->start >= until) break; /* they come by start */
+        if (!(classes >> work->class & 1) || end <= start) continue;
+        covered += end - start;
+        reached = end;
     }
-    if (!gpu_spans_union(&spans, list, count, s->large)) return -1;
-    int64_t covered = gpu_spans_covered(&spans, f->from, f->until);
-    gpu_spans_deinit(&spans);
     return covered;
+}
+
+int64_t findings_busy(const findings *f, uint32_t device, unsigned classes)
+{
+    return findings_busy_until(f, device, classes, f->until);
 }
 
 static bool find_busy(findings *f)
 {
     f->busiest = calloc((size_t)f->scope.device_count + 1, sizeof *f->busiest);
-    for (uint32_t d = 0; f->busiest && d < f->scope.device_count; d++) {
-        f->busiest[d] = findings_busy(f, d, (1u << GPU_CLASSES) - 1);
-        if (f->busiest[d] < 0) return false;
-    }
+    for (uint32_t d = 0; f->busiest && d < f->scope.device_count; d++)
+        f->busiest[d] = findings_busy(f, d, FINDINGS_ALL_CLASSES);
     return f->busiest != NULL;
 }
 
 /* ---- nodes ---- */
-
-static uint32_t work_of_row(const gpu_scope *s, uint32_t row)
-{
-    size_t low = 0, high = s->launches->work_count;
-    HD_PARTITION_POINT(low, high, at, s->launches->works[at].row < row);
-    return (uint32_t)low;
-}
 
 static bool index_nodes(findings *f)
 {
@@ -86,7 +80,7 @@ static bool index_nodes(findings *f)
     for (uint32_t l = 0; l < g->lane_count && !g->lanes[l].is_queue; l++)
         for (uint32_t i = 0; i < g->lanes[l].node_count; i++) f->lanes[g->lanes[l].first_node + i] = g->lanes[l].track;
     for (uint32_t n = f->first_work; n < g->node_count; n++)
-        f->works[n - f->first_work] = work_of_row(&f->scope, g->slices[n]);
+        f->works[n - f->first_work] = gpu_work_at(&f->scope, g->slices[n]);
     for (uint32_t n = 0; n < g->node_count; n++) {
         int64_t start = g->starts[n] > f->from ? g->starts[n] : f->from;
         int64_t end = g->ends[n] < f->until ? g->ends[n] : f->until;
@@ -246,7 +240,7 @@ hd_status findings_read_numbers(double **out, const findings *f, const char *nam
 hd_status findings_prepare(findings *f, const hd_report_input *input, const gpu_options *options, hd_error *err)
 {
     gpu_options by_step = *options;
-    by_step.by = gpu_steps_are_guessed(options) ? NULL : "step"; /* what is guessed is no base of a finding */
+    by_step.by = gpu_steps_are_guessed(options) ? NULL : "step"; /* guessed steps are no base of a finding */
     f->input = input;
     HD_TRY(gpu_scope_init(&f->scope, input, &by_step, GPU_BY_STEP, err));
     f->scope.options = options;
@@ -265,11 +259,10 @@ hd_status findings_prepare(findings *f, const hd_report_input *input, const gpu_
 
 void findings_release(findings *f)
 {
-    void **const large[] = {(void **)&f->works,       (void **)&f->left,     (void **)&f->on_path,
-                            (void **)&f->lanes,       (void **)&f->sync_ops, (void **)&f->order,
-                            (void **)&f->taken,       (void **)&f->claims,   (void **)&f->new_starts,
-                            (void **)&f->new_ends,    (void **)&f->freed,    (void **)&f->sync_is_taken,
-                            (void **)&f->syncs_by_row};
+    void **const large[] = {(void **)&f->works, (void **)&f->left,          (void **)&f->on_path,
+                            (void **)&f->lanes, (void **)&f->sync_ops,      (void **)&f->order,
+                            (void **)&f->taken, (void **)&f->claims,        (void **)&f->new_starts,
+                            (void **)&f->freed, (void **)&f->sync_is_taken, (void **)&f->syncs_by_row};
     for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
         hd_large_free(*large[i]);
         *large[i] = NULL;

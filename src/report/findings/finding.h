@@ -1,13 +1,14 @@
 /* finding.h - what to do first: findings with a bound of what each can save
  *
- * A finding is data: a code, what was measured of which whole, the most that removing its cause saves and how that is
- * known, and the advice. The sentence is made from it. Rules find them: a rule is a file in host/ or device/ and a line
- * in list.c. A rule claims nodes of the graph (heddle/graph.h): each nanosecond of a node is one rule's, the first that
- * claims it, so that no time is in two findings. Bounds come from these claims (bounds.c), never from sums of durations:
+ * A finding is data: a code, the measured amount and the whole it is part of, an upper bound of the saving and its
+ * method, and the advice. The sentence is made from it. Rules find them: a rule is a file in host/ or device/ and a
+ * line in list.c. A rule claims nodes of the graph (heddle/graph.h): each nanosecond of a node is one rule's, the first
+ * that claims it, so that no time is in two findings. Bounds come from these claims (bounds.c), never from sums of
+ * durations:
  *
  *   path    on the longest path P of the graph the claims take S(P): without them that path is still |P| - S(P) long
  *   replay  the graph again with the claims at 0 ns, and without the waits that a finding frees: its longest path
- *   host    of host time: a device that is busy for so long needs that long
+ *   host    of host time and waits: from its first change on a device needs as long as it is busy then
  *
  * The least of them counts. In: a trace, its launches. Out: findings, ranked. Begin with list.c; core.c makes what
  * rules look at; docs/findings has a page for each code.
@@ -44,7 +45,8 @@ extern const finding_rule finding_overhead, finding_data_loading, finding_garbag
     finding_launch_bound, finding_host_bound, finding_idle_unknown, finding_slow_first_step, finding_slow_step,
     finding_memory_limit, finding_cpu_starved, finding_recompilation, finding_host_collectives, finding_optimizer_loop,
     finding_few_blocks, finding_small_collectives, finding_unfused_elementwise, finding_same_stream_copy,
-    finding_roofline_gap, finding_memory_growth, finding_allocator_retries, finding_memory_fragments;
+    finding_roofline_gap, finding_memory_growth, finding_allocator_retries, finding_memory_fragments,
+    finding_default_stream, finding_low_clock;
 /* The table, in the order in which rules claim; ends with NULL. */
 extern const finding_rule *const finding_rules[];
 
@@ -65,11 +67,12 @@ typedef struct finding {
     int64_t ids[FINDING_EVIDENCE], lengths[FINDING_EVIDENCE]; /* slices that show it, the longest first */
     uint32_t id_count;
     int64_t path;         /* ns of the path that it claims */
-    int64_t freed;        /* with frees_waits: how long its calls or what it claims runs, at any place */
-    bool frees_waits;     /* a path says nothing then: it goes through what is waited for */
+    int64_t freed;        /* with frees_waits: how long any of its calls or claimed activities runs */
+    int64_t device_needs; /* waits that are in no edge go: a device needs so much in any case; HD_NO_TIME: none do */
+    bool frees_waits;     /* a path means nothing then, since it goes through the activity waited for */
     bool is_of_host;      /* never below the busy time of a device */
     bool has_other_ranks; /* in its time may be waiting for ranks that are not there */
-    bool is_of_all_ranks; /* its cause is one of the host, and slows the ranks that are not there as well */
+    bool is_of_all_ranks; /* its cause is on the host, and slows the ranks that are not in the trace too */
 } finding;
 
 typedef struct finding_claim {
@@ -86,11 +89,11 @@ struct findings {
     size_t path_count;
     int64_t from, until; /* the whole: steps if the trace has some, else the span of its devices */
     bool has_steps;
-    bool is_complete;        /* the graph has all waits and launches: else a replay holds back what it should not */
+    bool is_complete;        /* the graph has all waits and launches; else a replay holds nodes back wrongly */
     bool is_slowed;          /* the profiler recorded Python's functions, which slows the host */
-    uint32_t first_work;     /* node; those of queues stand behind */
+    uint32_t first_work;     /* node; those of queues follow */
     uint32_t *works;         /* by node less first_work */
-    int64_t *left, *on_path; /* by node: what nobody has claimed, within the whole and of the path */
+    int64_t *left, *on_path; /* by node: the unclaimed time, within the whole and on the path */
     uint32_t *lanes;         /* by node below first_work: the thread's track */
     uint8_t *names;          /* by string: a slice has this name */
     int64_t *busiest;        /* by device: how long it is busy within the whole */
@@ -108,12 +111,12 @@ struct findings {
     size_t claim_count, claim_capacity;
     /* bounds.c */
     uint32_t *order;
-    int64_t *taken, *new_starts, *new_ends; /* by node */
+    int64_t *taken, *new_starts; /* by node */
     uint8_t *freed;
 };
 
 /* All findings of the trace, ranked: what saves most first, then what is not known by its amount, then what saves only
- * once the first is solved. options: of the report. The caller deinits either way. Errors: MEMORY, LIMIT, ARGUMENT. */
+ * once the first is solved. options: the report's. The caller deinits either way. Errors: MEMORY, LIMIT, ARGUMENT. */
 hd_status findings_init(findings *out, const hd_report_input *input, const gpu_options *options, hd_error *err);
 void findings_rank(findings *findings); /* list.c */
 /* Adds those of memory, and ranks again. devices, reserved: tables of report memory; NULL: there is none.
@@ -121,7 +124,7 @@ void findings_rank(findings *findings); /* list.c */
 hd_status findings_add_memory(findings *findings, const hd_table *devices, const hd_table *reserved, hd_error *err);
 hd_status findings_add_growth(findings *findings, hd_error *err); /* memory_growth.c */
 void findings_deinit(findings *findings);
-/* What was looked at goes; the list and the scope stay. */
+/* Frees the inputs of the rules; the list and the scope stay. */
 void findings_release(findings *findings); /* core.c */
 
 /* core.c */
@@ -141,11 +144,14 @@ static inline double findings_percent(int64_t part, int64_t whole)
 }
 /* The whole lasts until it ends: an activity, or a thread of steps, within the whole. */
 bool findings_is_measured(const findings *f, uint32_t node);
-/* How long some work of these classes (bits 1 << gpu_class) runs on a device within the whole. -1: no memory. */
+/* How long some work of these classes (bits 1 << gpu_class) runs on a device within the whole, and of that before
+ * `until`. O(works). */
+enum { FINDINGS_ALL_CLASSES = (1 << GPU_CLASSES) - 1 };
+int64_t findings_busy_until(const findings *f, uint32_t device, unsigned classes, int64_t until);
 int64_t findings_busy(const findings *f, uint32_t device, unsigned classes);
 /* The call that waits which is this row of the slice table (index of syncs); HD_NONE. */
 uint32_t findings_sync_of(const findings *f, uint64_t row);
-/* One rank alone does not show who waits for whom; several do, where the graph joins them. */
+/* One rank alone does not show which rank is waited for; several do, where the graph joins them. */
 bool findings_lacks_ranks(const findings *f);
 bool findings_communicates(const findings *f);
 uint32_t findings_name(const findings *f, uint32_t node); /* string; HD_STRING_NONE: of a gap */
@@ -171,30 +177,44 @@ const char *findings_short(char out[72], const hd_trace *trace, uint32_t string)
 /* The same of the longest slice that shows the finding. */
 const char *findings_longest(char out[72], const findings *f, const finding *of);
 
+/* lines.c */
+/* The line of the user's code (model/host/lines.h) around these sorted places to which most of `lengths` (by id) belongs;
+ * HD_STRING_NONE: the trace has no frames. */
+hd_status findings_line(uint32_t *out, const findings *f, const gpu_place *places, const int64_t *lengths, size_t count,
+                        hd_error *err);
+/* The same around the longest slice that shows the last finding. */
+hd_status findings_line_of_longest(uint32_t *out, const findings *f, hd_error *err);
+/* ", called by train.py(88): step", or "". Returns out. */
+const char *findings_line_text(char out[96], const findings *f, uint32_t line);
+
 /* claims.c */
 /* A new finding; NULL: no memory. Valid until the next is added. */
 finding *findings_add(findings *f, const finding_rule *rule);
 /* The last finding goes, and its claims with it. */
 void findings_drop(findings *f);
-/* What is left of a node, `most` ns of it, is the last finding's. false: no memory. */
+/* Claims the rest of a node, at most `most` ns of it, for the last finding. false: no memory. */
 bool findings_claim(findings *f, uint32_t node, int64_t most);
 /* Only this part of all that the last finding claims can be saved: the rest is anybody's again. */
 void findings_scale(findings *f, double part);
 bool findings_show(findings *f, int64_t row, int64_t length); /* evidence of the last finding; true */
-/* The last finding stays if what it claims is worth it, with amount, device and evidence; else, and where the rest of the
- * whole is not worth it, *out is NULL. */
+/* Keeps the last finding if its claims are large enough, with amount, device and evidence; else, or if the rest of the
+ * whole is too small, *out is NULL. */
 hd_status findings_keep(finding **out, findings *f, hd_error *err);
 /* A finding of all nodes that `is_one` knows: claimed if they are worth it. */
 typedef bool findings_is_one(const findings *f, uint32_t node, void *user);
 hd_status findings_gather(finding **out, findings *f, const finding_rule *rule, findings_is_one *is_one, void *user,
                           hd_error *err);
-/* The same of nodes that `is_one` knows, with a name of which `is_name` says yes. It is asked once a name. */
+/* The same for nodes with a class that `is_one` accepts and a name that `is_name` accepts, which is called once for
+ * each name. */
 typedef bool findings_is_name(hd_string name);
 hd_status findings_gather_named(finding **out, findings *f, const finding_rule *rule,
                                 bool (*is_one)(const findings *f, uint32_t node), findings_is_name *is_name,
                                 hd_error *err);
-/* The same of all that threads do within host slices with such a name, whatever is within them; events and evidence are
- * the outermost of these slices. */
+/* By string, whether a slice of the trace has this name and `is_name` says yes; *any: of some. The caller frees it. NULL:
+ * no memory. */
+uint8_t *findings_choose_names(bool *any, const findings *f, findings_is_name *is_name);
+/* The same for all activity of threads within host slices with such a name; events and evidence are the outermost of
+ * these slices. */
 hd_status findings_gather_within(finding **out, findings *f, const finding_rule *rule, findings_is_name *is_name,
                                  hd_error *err);
 /* The same, with the sentence "WHAT for 2ms of 10ms (20.0 %): cudaMalloc, 7 UNIT." */
@@ -203,8 +223,8 @@ hd_status findings_find_named(findings *f, const finding_rule *rule, findings_is
 /* A finding of the calls that wait which `is_one` chooses (index of syncs) and none has yet. */
 hd_status findings_gather_syncs(finding **out, findings *f, const finding_rule *rule,
                                 bool (*is_one)(const findings *f, uint32_t sync), hd_error *err);
-/* The same of what calls that wait for their own copy or memset launch: its time is claimed, too. With the sentence
- * "WHAT for 2ms of 10ms (20.0 %): Memcpy HtoD." */
+/* The same for calls that wait for their own copy or memset: its time is claimed too. With the sentence "WHAT for 2ms
+ * of 10ms (20.0 %): Memcpy HtoD." */
 hd_status findings_find_copies(findings *f, const finding_rule *rule,
                                bool (*is_one)(const findings *f, const hd_work *work), const char *what, hd_error *err);
 /* Of the last finding "X of Y (p %)", for its sentence. Returns out. */

@@ -5,7 +5,7 @@
 #include "base/sorted.h"
 #include "report/findings/finding.h"
 
-/* The first that claims some time has it: what is more precise comes before what is less. */
+/* The first rule that claims some time gets it: specific rules come before general ones. */
 const finding_rule *const finding_rules[] = {
     &finding_overhead,
     &finding_data_loading,
@@ -25,6 +25,8 @@ const finding_rule *const finding_rules[] = {
     &finding_exposed_communication,
     &finding_same_stream_copy,
     &finding_exposed_copy,
+    &finding_default_stream,
+    &finding_low_clock,
     &finding_tensor_cores,
     &finding_layout_conversions,
     &finding_data_shuffle,
@@ -46,7 +48,7 @@ const finding_rule *const finding_rules[] = {
     NULL,
 };
 
-/* What is known to save less than a hundredth now and later is not worth a sentence. */
+/* Drops findings that are known to save less than a hundredth, now and later. */
 static void keep_worthy(findings *f)
 {
     uint32_t kept = 0;
@@ -70,7 +72,7 @@ static void set_trust(findings *f)
     }
 }
 
-/* What can be changed and saves something comes first, then what is as it is, what is not known, what saves only
+/* Sort order: savings that can be had, then those that cannot be changed, then unknown ones, then those that come only
  * later. */
 static int class_of(const finding *of)
 {
@@ -84,7 +86,7 @@ static int by_rank(const void *a, const void *b)
     int c = class_of(x), d = class_of(y);
     if (c != d) return c < d ? -1 : 1;
     int64_t p = c < 2 ? x->saves : c == 2 ? x->amount : x->then, q = d < 2 ? y->saves : d == 2 ? y->amount : y->then;
-    /* What may be waiting for other ranks says less than what this rank does itself. */
+    /* Possible waits for other ranks are ranked below this rank's own activity. */
     if (c == 2 && x->has_other_ranks != y->has_other_ranks) return x->has_other_ranks - y->has_other_ranks;
     if (p != q) return p > q ? -1 : 1;
     return strcmp(x->text, y->text);

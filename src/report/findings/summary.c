@@ -1,6 +1,6 @@
-/* summary.c - one screen: what to do first, and what the other reports say
+/* summary.c - one screen: the findings, and the main figures of other reports
  *
- * The findings are those of finding.h; the tables behind them are the first rows of other reports, so that no figure is
+ * The findings are those of finding.h; the tables below them are the first rows of other reports, so that no figure is
  * computed twice.
  */
 #include <stdio.h>
@@ -11,6 +11,7 @@
 #include "base/sorted.h"
 #include "report/findings/finding.h"
 #include "trace/event.h"
+#include "trace/ranks.h"
 
 typedef struct summary_options {
     gpu_options gpu;
@@ -85,7 +86,7 @@ typedef struct step_sum {
     char name[96];
 } step_sum;
 
-/* Of the steps of a rank, which stand in rows [from, until). */
+/* Sums over the steps of a rank, in rows [from, until). */
 static bool sum_steps(step_sum *out, const reader *steps, size_t from, size_t until)
 {
     size_t count = until - from, slowest = from;
@@ -255,6 +256,32 @@ static hd_status run_parts(summary *s, const hd_report_input *input, hd_error *e
     return status;
 }
 
+static int by_number(const void *a, const void *b)
+{
+    const int64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* The ranks of its job that are not in the trace. */
+static hd_status tell_missing(hd_report *out, const hd_trace *trace, hd_error *err)
+{
+    const hd_trace_facts *facts = hd_trace_facts_of(trace);
+    uint32_t tracks = hd_trace_track_count(trace);
+    size_t count = 0, kept = 0;
+    if (facts->world_size == HD_NO_NUMBER) return HD_OK;
+    int64_t *ranks = calloc((size_t)tracks + 1, sizeof *ranks);
+    if (!ranks) return HD_NOMEM(err);
+    for (uint32_t t = 0; t < tracks; t++)
+        if ((ranks[count] = hd_trace_rank_of(trace, t)) >= 0) count++;
+    if (!count && facts->rank >= 0) ranks[count++] = facts->rank;
+    hd_sort(ranks, count, sizeof *ranks, by_number);
+    for (size_t i = 0; i < count; i++)
+        if (!kept || ranks[i] != ranks[kept - 1]) ranks[kept++] = ranks[i];
+    hd_status status = kept ? report_tell_missing(out, facts->world_size, ranks, kept, err) : HD_OK;
+    free(ranks);
+    return status;
+}
+
 static hd_status add_notes(hd_report *out, summary *s, hd_error *err)
 {
     hd_table_builder *b;
@@ -265,6 +292,11 @@ static hd_status add_notes(hd_report *out, summary *s, hd_error *err)
     out->trust = breakdown->trust;
     breakdown->trust = NULL;
     memcpy(out->trust_text, breakdown->trust_text, sizeof out->trust_text);
+    hd_status status = tell_missing(out, s->trace, err);
+    if (status != HD_OK) {
+        hd_table_builder_free(b);
+        return status;
+    }
     return report_add(out, b, err);
 }
 
@@ -298,9 +330,9 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 /* ---- about ---- */
 
 #define DEVICE                                                                                                         \
-    {"rank", HD_VALUE_INT, "null: unknown"}, {"device", HD_VALUE_INT, "null: a process that tells none"},              \
+    {"rank", HD_VALUE_INT, "null: unknown"}, {"device", HD_VALUE_INT, "null: the process has no device number"},       \
     {                                                                                                                  \
-        "process", HD_VALUE_STRING, "of a device without number, which it tells apart; null beside a number"           \
+        "process", HD_VALUE_STRING, "identifies a device without a number; null if it has a number"                    \
     }
 
 static const hd_report_column findings_columns[] = {
@@ -362,7 +394,7 @@ static const hd_report_column kernels_columns[] = {
 };
 static const hd_report_column idle_columns[] = {
     DEVICE,
-    {"cause", HD_VALUE_STRING, "why nothing ran; heddle help report idle tells what each means"},
+    {"cause", HD_VALUE_STRING, "why nothing ran; see heddle help report idle"},
     {"total", HD_VALUE_DURATION, "sum of its gaps"},
     {"share", HD_VALUE_DECIMAL, "percent of idle time"},
     {"gaps", HD_VALUE_COUNT, "how many"},

@@ -1,4 +1,4 @@
-/* aggregate.c - groups of rows, and what a column of their table is filled with */
+/* aggregate.c - groups of rows, and the values of table columns */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ struct gpu_sum {
     uint64_t known;
 };
 
-/* Sums of shares are by what the cells say of a device, not by the device: two may say the same. */
+/* Sums for shares are by the device's cells, not by the device: two devices may have equal cells. */
 typedef struct share_key {
     int64_t rank, device;
     uint32_t process, step;

@@ -1,7 +1,7 @@
-/* breakdown.c - where the time of each device goes: see "breakdown" in docs/reports/definitions.md
+/* breakdown.c - how each device spends its time: see "breakdown" in docs/reports/definitions.md
  *
- * One sweep over the work of a device tells for each stretch of time which classes run, and how many pieces of work.
- * All figures are sums of such stretches, so that they add up to the span.
+ * One sweep over the activities of a device gives for each segment of time the running classes, and the number of
+ * activities. All figures are sums of such segments, so that they add up to the span.
  */
 #include <stdlib.h>
 
@@ -42,9 +42,8 @@ static hd_status add_stretch(void *user, const gpu_stretch *stretch, hd_error *e
 {
     breakdown *b = user;
     int64_t length = stretch->end - stretch->start;
-    uint32_t mask = 0;
+    uint32_t mask = gpu_running(stretch);
     level_key key = {stretch->window, 0};
-    for (uint32_t c = 0; c <= WAIT; c++) mask |= (uint32_t)(stretch->running[c] > 0) << c;
     for (uint32_t c = 0; c < GPU_CLASSES; c++) key.running += stretch->running[c];
     b->accounts[stretch->window].time[mask] += length;
     uint32_t count = b->levels.count, level = gpu_group(&b->levels, &key);
@@ -86,9 +85,10 @@ static hd_status add_breakdown(breakdown *b, uint32_t window, hd_error *err)
     const gpu_window *w = &b->windows.windows[window];
     const account *a = &b->accounts[window];
     bool known = b->scope.has_launches;
-    int64_t compute = time_of(a, COMPUTE, 0), communication = time_of(a, COMMUNICATION, 0);
-    int64_t exposed = time_of(a, COMMUNICATION, COMPUTE), copies = time_of(a, COPY, COMPUTE | COMMUNICATION);
-    int64_t idle = a->time[0];
+    int64_t parts[GPU_PARTS] = {0}, communication = time_of(a, COMMUNICATION, 0);
+    for (unsigned mask = 0; mask < MASKS; mask++) parts[gpu_part_of(mask)] += a->time[mask];
+    int64_t compute = parts[GPU_PART_COMPUTE], exposed = parts[GPU_PART_COMMUNICATION];
+    int64_t copies = parts[GPU_PART_COPY], idle = parts[GPU_PART_IDLE];
     if (compute + exposed + copies + idle != w->length)
         return gpu_broken("compute + exposed communication + exposed copies + idle, in ns",
                           compute + exposed + copies + idle, w->length, err);

@@ -187,7 +187,7 @@ bool gpu_note_unexamined(char *out, size_t size, const hd_graph *graph)
     return graph->threads_unexamined > 0;
 }
 
-/* A reader told that the input ends in the middle. */
+/* Whether the reader reported that the input ends prematurely. */
 static bool is_cut(const hd_trace *trace)
 {
     for (size_t i = 0; i < hd_trace_ledger_count(trace); i++) {
@@ -222,7 +222,8 @@ hd_status gpu_add_notes(hd_report *out, const hd_report_about *about, const gpu_
              before);
     for (int i = 0; i < GPU_DOUBTS; i++) {
         char text[GPU_DOUBT_TEXT];
-        bool is_said = i == GPU_DOUBT_UNLINKED || !gpu_doubt_abouts[i].figures; /* above; and what spoils nothing */
+        bool is_said = i == GPU_DOUBT_UNLINKED || !gpu_doubt_abouts[i].figures; /* reported above; or affects no figure
+                                                                                   */
         if (trust->doubts[i].count && !is_said) hd_table_add_text(builder, gpu_doubt_text(text, i, &trust->doubts[i]));
     }
     if (s->by & GPU_BY_STEP) hd_table_add_text(builder, gpu_step_note(s));

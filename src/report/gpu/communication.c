@@ -36,7 +36,7 @@ static unsigned type_bytes(hd_string type)
     return 0;
 }
 
-/* What of the bytes goes over each link of the bus, as nccl-tests count it. false: not known. */
+/* Bus-bandwidth factor, as in nccl-tests. false: unknown. */
 static bool bus_factor(double *out, gpu_collective collective, int64_t ranks)
 {
     double others = (double)ranks - 1, all = (double)ranks;
@@ -77,9 +77,9 @@ typedef struct collective_row {
     int64_t size;
     /* not of the key: */
     int64_t start, duration, exposed, in, out, message, bytes, id;
-    int64_t timed_bytes, timed;       /* of those that tell bytes */
+    int64_t timed_bytes, timed;       /* of those with known bytes */
     int64_t kernels;                  /* 1 */
-    int64_t waiting, waiting_exposed; /* of a wait that is a slice of its own; then none of the others is known */
+    int64_t waiting, waiting_exposed; /* of waits that are slices of their own; then the others are unknown */
     uint32_t ranks, name;             /* text; string */
 } collective_row;
 
@@ -104,7 +104,7 @@ static gpu_collective collective_of_string(communication *c, uint32_t string)
     return (gpu_collective)(*known - 1);
 }
 
-/* The event that tells of a collective: the kernel, or the op around its launch. */
+/* The event with a collective's arguments: the kernel, or the op around its launch. */
 static const hd_block *teller_of(uint32_t *out_row, communication *c, uint32_t work)
 {
     uint32_t row, launch = c->scope.works[work].launch;
@@ -118,8 +118,9 @@ static const hd_block *teller_of(uint32_t *out_row, communication *c, uint32_t w
     return block;
 }
 
-/* The elements that make the bytes of nccl-tests: what a rank of an all-gather gets, what it gives of most others; what
- * the root of a gather gets, or of a scatter gives, as any rank knows it by its own part. HD_NO_NUMBER */
+/* The number of elements for the bytes of nccl-tests: for an all-gather those that a rank receives, for most others
+ * those it sends; for a gather those the root receives, for a scatter those it sends, as known to any rank from its own
+ * part. HD_NO_NUMBER */
 static int64_t elements_of(const collective_row *t)
 {
     int64_t all, ranks = t->size;
@@ -206,7 +207,7 @@ static uint32_t computes_on(const gpu_scope *s, const gpu_work *work)
     return work->is_there && work->class == GPU_COMPUTE ? s->rows[work->row].stands_on : HD_NONE;
 }
 
-/* U(compute) of each device that communicates, whatever of it --names and --tracks choose. */
+/* U(compute) of each communicating device, ignoring --names and --tracks. */
 static bool find_compute(communication *c)
 {
     const gpu_scope *s = &c->scope;
@@ -241,7 +242,7 @@ static bool find_compute(communication *c)
     return fine;
 }
 
-/* All slices of a role that have one of these names. */
+/* All slices of a role with one of these names. */
 static hd_status find_named(communication *c, hd_role role, const char *const *wanted, hd_error *err)
 {
     const hd_trace *trace = c->scope.trace;
@@ -260,7 +261,7 @@ static hd_status find_named(communication *c, hd_role role, const char *const *w
 static hd_status find_ops(communication *c, hd_error *err)
 {
     static const char *const ops[] = {"record_param_comms", NULL};
-    /* Not ncclAllGather and the like: NCCL tells the bytes of one rank. */
+    /* Without ncclAllGather and the like, where NCCL gives the bytes of one rank. */
     static const char *const ranges[] = {"ncclAllReduce", "ncclBroadcast", "ncclReduce", "ncclSend", "ncclRecv", NULL};
     HD_TRY(find_named(c, HD_ROLE_OP, ops, err));
     if (!c->ops.count) {
@@ -312,12 +313,13 @@ static hd_status add_all(communication *c, hd_error *err)
 
 /* ---- waits that are slices of their own ---- */
 
-/* Works of a row that communicate and are listed, by start. */
+/* Listed communication activities of a track, by start. */
 typedef struct row_works {
     uint32_t *list, count;
 } row_works;
 
-/* That of which a wait is: of the next and the one before, the one of its name; else the next, else the one before. */
+/* The activity that a wait belongs to: of the next and the previous one, the one with its name; else the next, else the
+ * previous one. */
 static uint32_t work_of_wait(const gpu_scope *s, const row_works *works, const gpu_slice *wait)
 {
     uint32_t low = 0, high = works->count;

@@ -18,7 +18,7 @@ enum { NO_KIND, SET };
 
 static const char *const size_names[] = {"< 4 KiB", "< 64 KiB", "< 1 MiB", "< 16 MiB", "< 256 MiB", ">= 256 MiB"};
 
-/* What pieces of the time are of, too; there without a step. */
+/* The key of bins of time, too; there without a step. */
 typedef struct copy_key {
     gpu_key on;
     uint32_t kind;
@@ -34,7 +34,7 @@ typedef struct copies {
     gpu_scope scope;
     const copies_options *options;
     gpu_groups rates;  /* device and kind */
-    double **bytes_in; /* by those, then by piece of the time */
+    double **bytes_in; /* by key, then by bin of time */
     size_t bytes_capacity;
     gpu_arg bytes, size, direction;
     gpu_texts texts;
@@ -52,7 +52,7 @@ static uint32_t kind_of(copies *c, const gpu_work *work, hd_string name, const h
     return hd_copy_way_of(hd_trace_string(c->scope.trace, gpu_arg_text(&c->direction, block, row)));
 }
 
-/* "Pageable -> Device" of the first parentheses that hold no others. false: no memory. */
+/* "Pageable -> Device" from the first innermost parentheses. false: no memory. */
 static bool memory_of(uint32_t *out, copies *c, const gpu_work *work, hd_string name)
 {
     size_t open = SIZE_MAX;

@@ -1,7 +1,7 @@
-/* critical_path.c - what the time of a trace, or of each step, waits for: see "critical path" in definitions.md
+/* critical_path.c - the critical path of a trace, or of each step: see "critical path" in definitions.md
  *
- * The graph (heddle/graph.h) has what waits for what. The path goes back from the end of the time, each piece of it has
- * a class and the name of what runs or waits to run, and the pieces are summed up.
+ * The graph (heddle/graph.h) has the dependencies. The path goes back from the end of the time range; each part of it
+ * has a class and the name of the node that runs or waits to run, and the parts are summed up.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,7 +11,6 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
-#include "base/sorted.h"
 #include "heddle/graph.h"
 #include "report/gpu/gpu.h"
 #include "report/gpu/hta_path.h"
@@ -50,13 +49,6 @@ typedef struct critical_path {
 
 /* ---- what a piece is ---- */
 
-static uint32_t work_at(const gpu_scope *s, uint32_t row)
-{
-    size_t low = 0, high = s->launches->work_count;
-    HD_PARTITION_POINT(low, high, at, s->launches->works[at].row < row);
-    return (uint32_t)low;
-}
-
 static uint32_t name_of(const critical_path *p, uint32_t node)
 {
     uint32_t row = p->graph->slices[node];
@@ -68,7 +60,7 @@ static hd_path_class class_of(const critical_path *p, const hd_graph_piece *piec
     static const hd_path_class of_work[GPU_CLASSES] = {HD_PATH_COMPUTE, HD_PATH_COMMUNICATION, HD_PATH_COPY};
     hd_path_class found = hd_graph_piece_class(p->graph, piece);
     if (found != HD_PATH_COMPUTE) return found;
-    return of_work[p->scope.works[work_at(&p->scope, p->graph->slices[piece->node])].class];
+    return of_work[p->scope.works[gpu_work_at(&p->scope, p->graph->slices[piece->node])].class];
 }
 
 /* ---- a path ---- */
@@ -209,8 +201,8 @@ static hd_status add_hta(critical_path *p, hd_error *err)
 
 /* ---- which paths ---- */
 
-/* Where the thread of a step is when it ends; while a call waits then, the work that it waits for. HD_NONE: the graph
- * has no such thread. */
+/* The node of a step's thread at the end of the step; if a call waits then, the activity that it waits for. HD_NONE:
+ * the graph has no such thread. */
 static uint32_t node_of_step(const critical_path *p, const gpu_step *step)
 {
     const hd_graph *g = p->graph;
@@ -281,7 +273,7 @@ static void add_event(const critical_path *p, uint32_t node, int64_t slack)
     report_cell_int(p->slack, from == HD_NONE ? HD_NO_NUMBER : (int64_t)from);
 }
 
-/* A row per event that has nodes: the least slack of them, and what the first of them waited for. */
+/* A row per event with nodes: the least slack of them, and what the first of them waited for. */
 static hd_status add_slack(critical_path *p, hd_error *err)
 {
     const hd_graph *g = p->graph;

@@ -1,6 +1,6 @@
-/* flops.c - what operators compute and move, and how fast: see "flops" in docs/reports/definitions.md
+/* flops.c - computation and data movement of operators, and their rates: see "flops" in docs/reports/definitions.md
  *
- * op_figures.c tells the figures of operators, peaks.c what their GPU could do, mfu.c sums up steps.
+ * op_figures.c gives the figures of operators, peaks.c the peaks of their GPU, mfu.c sums up steps.
  */
 #include <stdlib.h>
 
@@ -33,7 +33,7 @@ typedef struct flops {
     gpu_peaks peaks;
     gpu_mfu mfu;
     gpu_op_figures of;
-    int64_t *op_time; /* by op; -1: it has no work */
+    int64_t *op_time; /* by op; -1: it has no activity */
     report_covered covered;
     gpu_groups keys;
     sum *sums; /* by key */
@@ -81,7 +81,7 @@ static bool sum_ops(flops *f)
     return true;
 }
 
-/* Against what the GPU could do. */
+/* Compared with the GPU's peak. */
 static void add_peak_cells(hd_table_builder *t, const gpu_roofline *r, const key *k, const sum *s)
 {
     bool is_known = r->compute_ns >= 0 && r->memory_ns >= 0 && r->compute_ns + r->memory_ns > 0;

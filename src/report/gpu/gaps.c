@@ -1,7 +1,6 @@
-/* gaps.c - gaps between the work of a device, and what caused each
+/* gaps.c - gaps between the activities of a device, and their causes
  *
- * The causes are found one after the other, each for all gaps by sorting and one walk, so that no trace takes time that
- * grows faster than n log n.
+ * The causes are found one after the other, each for all gaps by sorting and one walk, in O(n log n) for every trace.
  */
 #include "report/gpu/gaps.h"
 
@@ -24,7 +23,7 @@ static const hd_launch *launch_of(const gpu_scope *s, const gpu_gap *gap)
 
 /* ---- where they are ---- */
 
-/* From the end of what ran before to `start`. */
+/* From the end of earlier activities to `start`. */
 static bool add_gap(gpu_gaps *out, size_t *capacity, const gpu_scope *s, int64_t since, int64_t start, uint32_t work)
 {
     if (!hd_large_grow((void **)&out->list, capacity, out->count, sizeof *out->list, s->large)) return false;
@@ -33,7 +32,7 @@ static bool add_gap(gpu_gaps *out, size_t *capacity, const gpu_scope *s, int64_t
     return true;
 }
 
-/* Of works that start together, order[i] … order[*next - 1], the first that takes time, else the first. */
+/* Of activities that start together, order[i] … order[*next - 1], the first with a duration, else the first. */
 static uint32_t first_that_runs(uint32_t *next, const gpu_scope *s, const uint32_t *order, uint32_t i, uint32_t count)
 {
     uint32_t found = order[i];
@@ -44,7 +43,7 @@ static uint32_t first_that_runs(uint32_t *next, const gpu_scope *s, const uint32
     return found;
 }
 
-/* The same but for what collectives wait in it, which is communication. */
+/* The same, except that waits of collectives in it count as communication. */
 static bool add_gaps(gpu_gaps *out, size_t *capacity, const gpu_scope *s, const gpu_spans *waits, const gpu_gap *whole)
 {
     size_t at = 0, end = waits->count;
@@ -77,7 +76,7 @@ static bool find_gaps_of(gpu_gaps *out, size_t *capacity, const gpu_scope *s, co
     return true;
 }
 
-/* Why a device with a clock of its own had nothing to do is not known. */
+/* For a device with a clock of its own the reason of a gap is unknown. */
 static bool find_gaps(gpu_gaps *out, const gpu_scope *s, const gpu_trust *trust)
 {
     size_t capacity = 0;
@@ -116,7 +115,7 @@ static bool *lanes_that_launch(const gpu_scope *s)
     return launches;
 }
 
-/* Those on rows that launch, by rank and process, by end, then as in the file. */
+/* Waits on tracks that launch, by rank and process, by end, then in file order. */
 static waiting *list_waiting(size_t *out_count, const gpu_scope *s, const gpu_slice *syncs, size_t count)
 {
     waiting *list = hd_large_new(count + 1, sizeof *list, s->large);
@@ -142,7 +141,7 @@ static waiting *list_waiting(size_t *out_count, const gpu_scope *s, const gpu_sl
     return NULL;
 }
 
-/* The last at or before `at` that is still there: those that are not point to one before them. 0: none. */
+/* The last remaining one at or before `at`: removed ones point to an earlier one. 0: none. */
 static uint32_t last_left(uint32_t *left, uint32_t at)
 {
     while (left[at] != at) at = left[at] = left[left[at]];
@@ -158,7 +157,8 @@ typedef struct sync_finder {
     uint32_t *left;
 } sync_finder;
 
-/* Backwards in time, calls leave that have not begun; of the others the last that ends by the launch may still wait. */
+/* Going back in time, removes calls that have not begun; of the others the last that ends by the launch may still
+ * wait. */
 static void find_syncs_of_process(sync_finder *f, size_t first_gap, size_t until_gap)
 {
     size_t next = f->count, gap_count = 0;
@@ -227,7 +227,8 @@ static bool find_syncs(gpu_gaps *g, const gpu_scope *s, const gpu_slice *syncs, 
 
 /* ---- copies and communication of other devices ---- */
 
-/* In a gap of a device no work of its own runs, so that what runs is another's. `process`: its gaps and works. */
+/* In a gap of a device none of its own activities runs, so running ones are another device's. `process`: its gaps and
+ * activities. */
 static bool find_transfers_of(gpu_gaps *g, const gpu_scope *s, uint32_t d, uint32_t end, uint32_t process)
 {
     size_t from = s->devices[d].first, until = (size_t)s->devices[end - 1].first + s->devices[end - 1].count;
@@ -272,10 +273,10 @@ static bool find_transfers(gpu_gaps *g, const gpu_scope *s)
 
 typedef struct row_starts {
     int64_t *list;   /* starts of launches, row by row, sorted */
-    uint32_t *first; /* by row, one more at the end */
+    uint32_t *first; /* by track, one more at the end */
 } row_starts;
 
-/* Of rows on which waits stand. */
+/* For tracks with waits. */
 static bool list_starts(row_starts *out, const gpu_scope *s, const gpu_slices *waits)
 {
     uint32_t count = 0;
@@ -298,7 +299,7 @@ static bool list_starts(row_starts *out, const gpu_scope *s, const gpu_slices *w
     return fine;
 }
 
-/* Between the launch before this one on the row and this one a wait was put into the queue. */
+/* Whether a wait was queued between the previous launch of the track and this one. */
 static bool is_dependency(const gpu_scope *s, const gpu_gap *gap, const gpu_slices *waits, const row_starts *starts)
 {
     int64_t launch = launch_of(s, gap)->start_ns;
@@ -397,7 +398,8 @@ static gpu_cover cover_until_launch(const gpu_scope *s, const gpu_gap *gap)
     return (gpu_cover){gap->start, end, gpu_lane_of(s->trace, launch->track)};
 }
 
-/* Profilers may write their overhead on a row of their own, beside those of the program: all such slices by start. */
+/* Profilers may write their overhead on a track of their own, next to those of the program: all such slices by
+ * start. */
 static hd_status list_overheads(gpu_slices *out, const gpu_scope *s, hd_error *err)
 {
     size_t kept = 0;

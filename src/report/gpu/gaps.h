@@ -22,7 +22,7 @@ extern const char *const gpu_cause_names[GPU_CAUSES];
 typedef struct gpu_gap {
     int64_t start, end;
     uint32_t work; /* that ends it */
-    uint32_t sync; /* of the calls given to gpu_gaps_init, HD_NONE */
+    uint32_t sync; /* index in the calls given to gpu_gaps_init, HD_NONE */
     uint8_t cause; /* gpu_cause */
 } gpu_gap;
 
@@ -33,15 +33,15 @@ typedef struct gpu_gaps {
     gpu_waits waits; /* that are in no gap */
 } gpu_gaps;
 
-/* syncs: calls that wait for a device, of which none on a row is around the start of another. Deinit either way. */
+/* syncs: calls that wait for a device, without nested ones. Deinit in any case. */
 hd_status gpu_gaps_init(gpu_gaps *out, const gpu_scope *scope, const gpu_slice *syncs, size_t sync_count,
                         hd_error *err);
 void gpu_gaps_deinit(gpu_gaps *gaps);
-/* The part of the host's time that kept the device waiting: a stretch of a thread; its lane is HD_NONE where that is
- * not known. Of a call that waits it is that call, until it returns. */
+/* The part of the host's time that kept the device waiting: a range of a thread; its lane is HD_NONE if unknown. For a
+ * waiting call, that call until it returns. */
 gpu_cover gpu_gap_cover(const gpu_scope *scope, const gpu_gap *gap, const gpu_slice *syncs);
-/* By gap, the string of what took more than half of the host's time until the launch: the innermost operator, range or
- * API call, or the profiler's own overhead; HD_STRING_NONE. The caller frees *out with hd_large_free. */
+/* By gap, the string of the slice that took more than half of the host's time until the launch: the innermost operator,
+ * range or API call, or the profiler's own overhead; HD_STRING_NONE. The caller frees *out with hd_large_free. */
 hd_status gpu_gap_hosts(uint32_t **out, const gpu_scope *scope, const gpu_gaps *gaps, hd_error *err);
 
 #endif

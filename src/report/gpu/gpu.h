@@ -1,6 +1,7 @@
-/* gpu.h - what the reports about GPUs share: cells, notes and shares of the tables that they fill
+/* gpu.h - shared by the reports about GPUs: cells, notes and shares of their tables
  *
- * What the figures mean is the model's: scope, steps, slices of the host, divided time and statistics (src/model).
+ * The meaning of the figures is defined by the model: scope, steps, slices of the host, divided time and statistics
+ * (src/model).
  */
 #ifndef HD_REPORT_GPU_GPU_H
 #define HD_REPORT_GPU_GPU_H
@@ -13,6 +14,25 @@
 #include "model/sweep/sweep.h"
 #include "model/trust/trust.h"
 #include "report/report.h"
+
+/* ---- what the time of a device is divided into ---- */
+
+typedef enum gpu_part { GPU_PART_COMPUTE, GPU_PART_COMMUNICATION, GPU_PART_COPY, GPU_PART_IDLE, GPU_PARTS } gpu_part;
+/* running: bits 1 << gpu_class of running activities, and 1 << GPU_CLASSES of a wait of a collective. Communication and
+ * copies are exposed if no earlier class in this order runs. */
+static inline gpu_part gpu_part_of(unsigned running)
+{
+    if (running & 1u << GPU_COMPUTE) return GPU_PART_COMPUTE;
+    if (running & (1u << GPU_COMMUNICATION | 1u << GPU_CLASSES)) return GPU_PART_COMMUNICATION;
+    return running & 1u << GPU_COPY ? GPU_PART_COPY : GPU_PART_IDLE;
+}
+/* Those bits of a stretch. */
+static inline unsigned gpu_running(const gpu_stretch *stretch)
+{
+    unsigned running = 0;
+    for (unsigned c = 0; c <= GPU_CLASSES; c++) running |= (unsigned)(stretch->running[c] > 0) << c;
+    return running;
+}
 
 /* ---- cells.c ---- */
 
@@ -33,9 +53,9 @@ void gpu_cell_text(hd_table_builder *builder, const gpu_texts *texts, uint32_t t
 
 /* ---- aggregate.c: groups of rows, declared ----
  *
- * A row is a struct that a report makes of a piece of work. It begins with its key, of which no byte is left as it was;
- * behind that stand numbers, HD_NO_NUMBER where they are not known (NAN in a double). A column tells what it is filled
- * with, of which member:
+ * A row is a struct that a report makes from an activity. It begins with its key, every byte of which must be
+ * initialised, followed by numbers, HD_NO_NUMBER if unknown (NAN in a double). A column names the member it is filled
+ * from, and how:
  *     {"name", HD_VALUE_STRING, "of the kernel", GPU_FILL(STRING, kernel_row, name)},
  *     {"total", HD_VALUE_DURATION, "sum of the durations", GPU_FILL(SUM, kernel_row, time)},
  */
@@ -90,7 +110,7 @@ struct hd_report_fill {
 /* Its process, by name and pid, where a device has no number; null. */
 void gpu_cell_process(hd_table_builder *builder, const gpu_scope *scope, uint32_t device);
 
-/* What keys of work on devices begin with. */
+/* The first members of keys of activities on devices. */
 typedef struct gpu_key {
     uint32_t device, step; /* step HD_NONE: none */
 } gpu_key;
@@ -118,7 +138,7 @@ struct gpu_aggregate {
     struct gpu_sum *sums; /* by group, then as measured */
     uint64_t *rows;       /* by group */
     size_t capacity, row_capacity;
-    size_t valued; /* where the number stands of which median or deviation are asked; 0: nowhere */
+    size_t valued; /* offset of the number for median or deviation; 0: none */
     gpu_value *values;
     size_t value_count, value_capacity;
     gpu_stats *stats;   /* by group */
@@ -136,7 +156,7 @@ gpu_i128 gpu_aggregate_total(const gpu_aggregate *aggregate, size_t at);
 bool gpu_aggregate_rows(hd_table_builder *builder, gpu_aggregate *aggregate);
 /* The table into the report, as gpu_add has it. */
 hd_status gpu_add_aggregate(hd_report *out, gpu_aggregate *aggregate, const char *largest, hd_error *err);
-/* A row that is a group of its own, into a builder of the table; median, deviation and share are not for these. */
+/* Adds a row that is a group of its own to the table's builder; median, deviation and share are not available. */
 void gpu_add_row(hd_table_builder *builder, const gpu_aggregate *aggregate, const void *row);
 void gpu_aggregate_deinit(gpu_aggregate *aggregate);
 
@@ -161,7 +181,7 @@ void gpu_aggregate_deinit(gpu_aggregate *aggregate);
         "row", HD_VALUE_STRING, "pid and tid, as the trace has them"                                                   \
     }
 
-/* The last column of rows whose figures may rest on what cannot be trusted, and its cell. */
+/* The last column of rows whose figures may be affected by a defect of trust, and its cell. */
 #define GPU_COLUMN_DOUBT_OF(...)                                                                                       \
     {                                                                                                                  \
         "doubt", HD_VALUE_STRING, "what its figures rest on and cannot be trusted, see trust; null: nothing",          \
@@ -172,14 +192,14 @@ void gpu_cell_doubts(hd_table_builder *builder, unsigned doubts);
 void gpu_cell_doubts_of(hd_table_builder *builder, const gpu_trust *trust, const gpu_scope *scope, uint32_t device,
                         unsigned figures);
 
-/* The table of a builder into the report, its rows in the order of definitions.md: those of a rank, device and step
- * together, then by `largest` (columns parted by commas, largest first), then by all cells. largest NULL: those
- * together as they are. */
+/* The table of a builder into the report, its rows in the order of definitions.md: grouped by rank, device and step,
+ * then by `largest` (comma-separated columns, largest first), then by all cells. largest NULL: groups are not
+ * sorted. */
 hd_status gpu_add(hd_report *out, hd_table_builder *builder, const char *largest, hd_error *err);
-/* The same of a builder that was kept, which becomes NULL; NULL: there is no such table. */
+/* The same for a kept builder, which becomes NULL; NULL: no such table. */
 hd_status gpu_add_kept(hd_report *out, hd_table_builder **builder, const char *largest, hd_error *err);
 
-/* The table `notes`: what the trace lacks, and how much; and `more`, sentences that end with NULL, or NULL. */
+/* The table `notes`: missing data of the trace, with amounts; and `more`, sentences that end with NULL, or NULL. */
 hd_status gpu_add_notes(hd_report *out, const hd_report_about *about, const gpu_scope *scope, const char *const *more,
                         hd_error *err);
 /* How many edges of a graph the clock contradicts, by kind; false: none. */
@@ -194,8 +214,7 @@ extern const hd_report_column gpu_notes_columns[];
         "notes", "what this trace lacks; figures that need it are null above", gpu_notes_columns                       \
     }
 
-/* What of the bytes of a collective, "AllReduce", goes over each link of the bus, as nccl-tests count it. false: not
- * known. */
+/* Bus-bandwidth factor of a collective, "AllReduce", as in nccl-tests. false: unknown. */
 bool gpu_bus_factor(double *out, hd_string collective, int64_t ranks); /* communication.c */
 
 #endif

@@ -1,10 +1,10 @@
 /* hta_path.c - the graph of HTA's critical path analysis, and the longest path in it
  *
  * Two nodes per event, its begin and its end. Operators and calls of a thread are linked in the order of their begins
- * and ends by edges of the time between, those of a call that waits weigh 0; what is outermost on its thread follows
- * the one before with weight 0. Work is launched by its call if its queue was empty then, else it follows the work
- * before it on its stream. Waits weigh 0: from the last work of a stream to the end of the call, or into the next work
- * of a stream. Of paths of one length HTA takes the one whose edges were made first; so do we.
+ * and ends by edges of the time between, those of a call that waits weigh 0; an outermost event of a thread follows the
+ * previous one with weight 0. An activity is launched by its call if its queue was empty then, else it follows the
+ * previous activity of its stream. Waits weigh 0: from the last activity of a stream to the end of the call, or to the
+ * next activity of a stream. Of paths of equal length HTA takes the one whose edges were made first; so does this code.
  */
 #include "report/gpu/hta_path.h"
 
@@ -26,7 +26,7 @@ typedef struct hta_event {
     uint32_t row, lane;
 } hta_event;
 
-/* A piece of work whose launch is in the window, or a slice that tells of a wait. */
+/* An activity whose launch is in the window, or a slice that describes a wait. */
 typedef struct hta_item {
     int64_t time;
     uint32_t row, work; /* work: HD_NONE: a wait */
@@ -52,7 +52,7 @@ typedef struct hta_maker {
     size_t edge_count, edge_capacity;
     uint32_t *event_of;  /* by work: HD_NONE */
     uint32_t *call_of;   /* by launch: HD_NONE */
-    uint8_t *was_empty;  /* by work: its queue, when it was launched and when it began */
+    uint8_t *was_empty;  /* by activity: its queue, when it was launched and when it began */
     uint32_t *waits_for; /* by work: work; HD_NONE */
     uint32_t *last;      /* by row of the scope: node; HD_NONE */
     hta_item *items;
@@ -400,7 +400,7 @@ static bool list_works(hta_maker *m)
     return true;
 }
 
-/* Those of the window; all that tell of queues that wait. */
+/* Waits in the window; and all those of queues. */
 static bool list_waits(hta_maker *m, const gpu_slices *waits)
 {
     for (size_t i = 0; i < waits->count; i++) {
@@ -457,7 +457,7 @@ static bool link_edges(walk *w, const hta_maker *m, size_t nodes)
     return true;
 }
 
-/* Nodes in the order of Kahn's algorithm, first those that nothing leads to, as edges name them. */
+/* Nodes in the order of Kahn's algorithm, first those without incoming edges, in edge order. */
 static size_t order_nodes(walk *w, const hta_maker *m, uint8_t *seen)
 {
     size_t count = 0;

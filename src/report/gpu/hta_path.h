@@ -26,7 +26,7 @@ typedef struct hta_path {
     size_t edge_count;
 } hta_path;
 
-/* Of what starts, or is launched, in [from, until]. Deinit either way. Errors: MEMORY. */
+/* For events that start, or are launched, in [from, until]. Deinit in any case. Errors: MEMORY. */
 hd_status hta_path_find(hta_path *out, const gpu_scope *scope, int64_t from, int64_t until, hd_error *err);
 void hta_path_deinit(hta_path *path);
 

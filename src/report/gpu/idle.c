@@ -1,7 +1,7 @@
-/* idle.c - why each device does nothing: see "idle" in docs/reports/definitions.md
+/* idle.c - why each device is idle: see "idle" in docs/reports/definitions.md
  *
- * gaps.c has the gaps and their causes. Here they are cut by windows into parts, and these are summed up; of the
- * longest the row is kept until the frames of all of them are known.
+ * gaps.c finds the gaps and their causes. Here windows cut them into parts, which are summed up; for the longest ones
+ * the row is kept until the frames of all of them are known.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ typedef struct idle_options {
     bool hta;
 } idle_options;
 
-/* What of a gap lies in a window. */
+/* The part of a gap in a window. */
 typedef struct part {
     int64_t start, end;
     uint32_t gap, window;
@@ -67,7 +67,7 @@ typedef struct idle {
 
 enum { PARTS_MIN = 4096 };
 
-/* Keeps of each window the longest parts, as many as are wanted. */
+/* Keeps the longest parts of each window, as many as requested. */
 static bool keep_longest(idle *r)
 {
     part *spare = hd_large_new(r->part_count + 1, sizeof *spare, r->scope.large);
@@ -92,7 +92,7 @@ static bool keep_longest(idle *r)
     return true;
 }
 
-/* Parts of a window come in the order of time: of equal ones the first is listed. */
+/* Parts of a window come in order of time: of equal ones the first is listed. */
 static bool add_to_list(idle *r, const part *p)
 {
     if (p->end - p->start <= r->least[p->window]) return true;
@@ -125,7 +125,7 @@ static bool add_part(idle *r, int64_t start, int64_t end, size_t gap, uint32_t w
     return add_to_list(r, &(part){start, end, (uint32_t)gap, window});
 }
 
-/* Gaps and the pieces of windows, both in the order of time. */
+/* Gaps and parts of windows, both in order of time. */
 static bool cut_gaps(idle *r)
 {
     const gpu_device *device = &r->scope.devices[r->device];
@@ -184,7 +184,7 @@ static void add_causes(idle *r, uint32_t window, int64_t idle_time)
     }
 }
 
-/* What the device's work covers of each window, found in another way than the gaps were. */
+/* The time of each window covered by the device's activities, computed independently of the gaps. */
 static hd_status find_busy(int64_t *busy, const idle *r, hd_error *err)
 {
     const gpu_scope *s = &r->scope;
@@ -348,7 +348,7 @@ static hd_status add_all(idle *r, hd_error *err)
     return HD_OK;
 }
 
-/* Gaps put on the device though they lie between the works of one graph: nodes may be missing. */
+/* Gaps attributed to the device although they are between activities of one graph: nodes may be missing. */
 static bool note_graphs(char *out, size_t size, const idle *r)
 {
     const hd_launches *l = r->scope.launches;
@@ -407,7 +407,7 @@ static const hd_report_column idle_columns[] = {
     GPU_COLUMNS_DEVICE,
     {"cause", HD_VALUE_STRING,
      "host: the launch had not begun; sync: the host waited for the GPU; launch: the call was under way; dependency: a "
-     "wait for an event stood in the queue; transfer: another device sent or copied; device: none of these, though "
+     "wait for an event was in the queue; transfer: another device sent or copied; device: none of these, though "
      "queued in time; unknown: no launch; outside: before or behind all work"},
     {"gaps", HD_VALUE_COUNT, "stretches in which nothing runs"},
     {"total", HD_VALUE_DURATION, "sum of their lengths"},

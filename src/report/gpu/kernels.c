@@ -8,6 +8,7 @@
 #include "base/memory/vector.h"
 #include "heddle/attribution.h"
 #include "heddle/names.h"
+#include "model/host/lines.h"
 #include "model/roles/trace_roles.h"
 #include "report/coverage.h"
 #include "report/gpu/gpu.h"
@@ -16,8 +17,8 @@
 /* A kernel. Texts of `texts`, HD_NONE: null. */
 typedef struct kernel_row {
     gpu_key on;
-    uint32_t name;                                         /* string, or with --by short text */
-    uint32_t op, module, shape, grid, block, class, stack; /* stack: node */
+    uint32_t name;                                               /* string, or with --by short text */
+    uint32_t op, module, shape, grid, block, class, stack, line; /* stack: node */
     int64_t stream;
     /* of which it has: */
     int64_t time, registers, shared, id, doubts;
@@ -36,8 +37,10 @@ typedef struct kernels {
     gpu_texts texts;
     uint32_t *short_of; /* by string: text + 1; with --by short */
     gpu_slices ops;
-    uint32_t *op_of;             /* by launch: of ops */
-    uint32_t *module_of;         /* by launch: text */
+    uint32_t *op_of;     /* by launch: of ops */
+    uint32_t *module_of; /* by launch: text */
+    uint32_t *line_of;   /* by launch: string */
+    bool has_lines;
     hd_attribution *attribution; /* with --by stack */
     hd_stacks *stacks;
     uint32_t *stack_of; /* by node of the attribution's stacks */
@@ -47,7 +50,7 @@ typedef struct kernels {
     report_covered shaped; /* with --by shape */
 } kernels;
 
-/* ---- what stands around the launches ---- */
+/* ---- activities around the launches ---- */
 
 static hd_status find_ops(kernels *k, hd_error *err)
 {
@@ -97,7 +100,20 @@ static hd_status find_modules(kernels *k, hd_error *err)
     return status;
 }
 
-/* The stacks of work with one frame for all steps, as flame graphs have them. */
+static hd_status find_lines(kernels *k, hd_error *err)
+{
+    gpu_place *places = NULL;
+    size_t count, launches = k->scope.launches->launch_count;
+    k->line_of = hd_large_new(launches + 1, sizeof *k->line_of, k->scope.large);
+    hd_status status = k->line_of ? gpu_launch_places(&places, &count, &k->scope, err) : HD_NOMEM(err);
+    if (status == HD_OK) status = gpu_places_to_forward(places, count, &k->scope, err);
+    if (status == HD_OK) status = gpu_line_names(k->line_of, places, count, launches, &k->scope, err);
+    for (size_t i = 0; status == HD_OK && i < launches; i++) k->has_lines |= k->line_of[i] != HD_STRING_NONE;
+    hd_large_free(places);
+    return status;
+}
+
+/* The stacks of activities with one frame for all steps, as in flame graphs. */
 static hd_status merge_steps(kernels *k, hd_error *err)
 {
     const hd_stacks *stacks = k->attribution->stacks;
@@ -118,7 +134,7 @@ static hd_status merge_steps(kernels *k, hd_error *err)
     return HD_OK;
 }
 
-/* What flame graphs put under the kernels. */
+/* The stacks that flame graphs show for the kernels. */
 static hd_status find_stacks(kernels *k, hd_error *err)
 {
     const hd_attribution_options options = {.size = sizeof options};
@@ -130,7 +146,7 @@ static hd_status find_stacks(kernels *k, hd_error *err)
 
 /* ---- keys ---- */
 
-/* "[4, 1, 1]" as "4x1x1"; HD_NONE for what is no list of three. false: no memory. */
+/* "[4, 1, 1]" as "4x1x1"; HD_NONE for anything but a list of three. false: no memory. */
 static bool dimensions(uint32_t *out, kernels *k, int argument, const hd_block *block, uint32_t row)
 {
     char text[128];
@@ -170,7 +186,7 @@ static bool shape_of(uint32_t *out, kernels *k, gpu_slice *op)
 static bool name_of(uint32_t *out, kernels *k, uint32_t string)
 {
     *out = string;
-    if (!k->short_of) return true;
+    if (!k->short_of || string == HD_STRING_NONE) return true;
     if (!k->short_of[string]) {
         char text[HD_NAME_BYTES];
         size_t size = hd_name_short(text, hd_trace_string(k->scope.trace, string));
@@ -206,6 +222,7 @@ static bool add_kernel(kernels *k, const gpu_work *work, const hd_work *of, int6
         .block = HD_NONE,
         .class = s->by & GPU_BY_CLASS ? work->class : HD_NONE,
         .stack = stack,
+        .line = k->line_of && launch != HD_NONE ? k->line_of[launch] : HD_STRING_NONE,
         .stream = s->by & GPU_BY_STREAM ? s->rows[work->row].stream : HD_NO_NUMBER,
         .time = time,
         .registers = whole_of(k, REGISTERS, block, at),
@@ -216,7 +233,8 @@ static bool add_kernel(kernels *k, const gpu_work *work, const hd_work *of, int6
     };
     hd_value value;
     if (gpu_arg_get(&value, &k->args[OCCUPANCY], block, at)) hd_value_double(&row.occupancy, s->trace, value);
-    bool fine = name_of(&row.name, k, of->name);
+    bool is_named = !(s->by & GPU_BY_LINE) || s->by & (GPU_BY_NAME | GPU_BY_SHORT);
+    bool fine = name_of(&row.name, k, is_named ? of->name : HD_STRING_NONE);
     if (fine && s->by & GPU_BY_SHAPE && op) fine = shape_of(&row.shape, k, op);
     if (fine && s->by & GPU_BY_GRID)
         fine = dimensions(&row.grid, k, GRID, block, at) && dimensions(&row.block, k, BLOCK, block, at);
@@ -287,12 +305,16 @@ static hd_status add_tables(hd_report *out, kernels *k, hd_error *err)
     if (k->scope.by & (GPU_BY_OP | GPU_BY_SHAPE)) HD_TRY(find_ops(k, err));
     if (k->scope.by & GPU_BY_MODULE) HD_TRY(find_modules(k, err));
     if (k->scope.by & GPU_BY_STACK) HD_TRY(find_stacks(k, err));
+    if (k->scope.by & GPU_BY_LINE) HD_TRY(find_lines(k, err));
     HD_TRY(gpu_trust_of(&k->trust, k->scope.trace, k->scope.launches, err));
     HD_TRY(sum_kernels(k, err));
     k->stack_room = STACK_ROOM;
     HD_TRY(gpu_add_aggregate(out, &k->rows, "total", err));
-    const char *const more[] = {k->stack_room ? NULL : "not all stacks have a text: they would take too much room",
-                                NULL};
+    const char *more[3] = {NULL};
+    size_t notes = 0;
+    if (!k->stack_room) more[notes++] = "not all stacks have a text: they would take too much room";
+    if (k->line_of && !k->has_lines)
+        more[notes++] = "no launch is within a line of Python: the trace has no frames (with_stack=True)";
     HD_TRY(gpu_add_notes(out, &report_kernels_about, &k->scope, more, err));
     return report_add_coverage(out, COVERAGE_SHAPES, &k->shaped, "of kernels", err);
 }
@@ -302,10 +324,11 @@ static hd_status add_tables(hd_report *out, kernels *k, hd_error *err)
 static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
 {
     kernels k = {0};
-    hd_status status = gpu_scope_init(&k.scope, input, options,
-                                      GPU_BY_STEP | GPU_BY_NAME | GPU_BY_SHORT | GPU_BY_OP | GPU_BY_MODULE |
-                                          GPU_BY_SHAPE | GPU_BY_GRID | GPU_BY_STREAM | GPU_BY_CLASS | GPU_BY_STACK,
-                                      err);
+    hd_status status =
+        gpu_scope_init(&k.scope, input, options,
+                       GPU_BY_STEP | GPU_BY_NAME | GPU_BY_SHORT | GPU_BY_OP | GPU_BY_MODULE | GPU_BY_SHAPE |
+                           GPU_BY_GRID | GPU_BY_STREAM | GPU_BY_CLASS | GPU_BY_STACK | GPU_BY_LINE,
+                       err);
     for (int i = 0; i < ARGUMENTS && status == HD_OK; i++) {
         if (!gpu_arg_init(&k.args[i], input->trace, argument_names[i])) status = HD_NOMEM(err);
     }
@@ -320,6 +343,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     gpu_aggregate_deinit(&k.rows);
     hd_large_free(k.op_of);
     hd_large_free(k.module_of);
+    hd_large_free(k.line_of);
     hd_attribution_free(k.attribution);
     hd_stacks_free(k.stacks);
     hd_large_free(k.stack_of);
@@ -333,7 +357,8 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 
 static const hd_report_column columns[] = {
     GPU_COLUMNS_DEVICE,
-    {"name", HD_VALUE_STRING, "name of the kernel; with --by short without template arguments and parameters",
+    {"name", HD_VALUE_STRING,
+     "name of the kernel; with --by short without template arguments and parameters; null with --by line alone",
      GPU_FILL_OWN(add_name)},
     {"op", HD_VALUE_STRING, "with --by op: the innermost operator around the launch", GPU_FILL(STRING, kernel_row, op)},
     {"module", HD_VALUE_STRING, "with --by module: the nn.Modules around the launch, outermost first",
@@ -362,6 +387,10 @@ static const hd_report_column columns[] = {
     {"occupancy", HD_VALUE_DECIMAL, "achieved, as the profiler estimates it: mean in percent",
      GPU_FILL(MEAN_DECIMAL, kernel_row, occupancy)},
     {"longest_id", HD_VALUE_INT, GPU_ID_OF "the longest", GPU_FILL(OF_MAX, kernel_row, time, offsetof(kernel_row, id))},
+    {"line", HD_VALUE_STRING,
+     "with --by line: the function of the user's own Python code that launched it, the innermost; of a library where "
+     "there is none",
+     GPU_FILL(STRING, kernel_row, line)},
     GPU_COLUMN_DOUBT_OF(GPU_FILL(BITS, kernel_row, doubts, .own = add_doubts)),
     {0},
 };
@@ -373,7 +402,7 @@ static const hd_report_table_about tables[] = {
 };
 
 static const hd_option_about options[] = {
-    GPU_OPTIONS("name, short, op, module, shape, grid, stream, class, stack, step"),
+    GPU_OPTIONS("name, short, op, module, shape, grid, stream, class, stack, line, step"),
     {0},
 };
 
@@ -381,7 +410,8 @@ const hd_report_about report_kernels_about = {
     .name = "kernels",
     .title = "which kernels take the time",
     .text = "Sums up kernels by name, or by what --by selects: the operator or module that launched them, its "
-            "shapes, grid, stream, class. All kernels count, including those with an unknown launch.",
+            "shapes, grid, stream, class, or the line of the user's code. All kernels count, including those with an "
+            "unknown launch.",
     .options = options,
     .options_size = sizeof(gpu_options),
     .tables = tables,

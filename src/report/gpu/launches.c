@@ -1,4 +1,4 @@
-/* launches.c - from the call to the work: see "launches" in docs/reports/definitions.md */
+/* launches.c - from the call to the activity: see "launches" in docs/reports/definitions.md */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ typedef struct launch_row {
     int64_t works, call_time, delay, negative, queue, work, whole, is_short;
 } launch_row;
 
-/* A launch with those of its works that count. */
+/* A launch with its counted activities. */
 typedef struct launched {
     const gpu_work *first;
     uint32_t first_index;
@@ -106,7 +106,7 @@ static bool add_launch(launches *l, const hd_launch *launch, const launched *fou
 
 /* ---- totals ---- */
 
-/* A call that launches by its name, and of which no work is there. */
+/* Whether a call launches by its name and has no activity. */
 static bool count_alone(launches *l, const hd_launch *launch)
 {
     uint32_t step = gpu_step_by(&l->scope, launch->track, launch->start_ns);

@@ -1,4 +1,4 @@
-/* mfu.c - model FLOP utilisation: the FLOP of a step, of what its GPUs could have done in its window */
+/* mfu.c - model FLOP utilisation: the FLOP of a step relative to the peak of its GPUs over its window */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -6,7 +6,7 @@
 #include "base/memory/vector.h"
 #include "report/gpu/peaks.h"
 
-enum { COVERAGE_PERCENT = 90 }; /* below it, the figures say that they are lower bounds */
+enum { COVERAGE_PERCENT = 90 }; /* below it, the figures are marked as lower bounds */
 
 typedef struct step_key {
     int64_t rank;
@@ -29,7 +29,7 @@ bool gpu_mfu_add(gpu_mfu *mfu, int64_t rank, uint32_t step, const gpu_shape_figu
     return true;
 }
 
-/* The windows of a device, into the sums of those of the first `count` keys that they are of. */
+/* Adds the windows of a device to the sums of the first `count` matching keys. */
 static hd_status add_windows(gpu_mfu *mfu, uint32_t count, const gpu_scope *scope, uint32_t device, hd_error *err)
 {
     gpu_windows windows;
@@ -47,7 +47,7 @@ static hd_status add_windows(gpu_mfu *mfu, uint32_t count, const gpu_scope *scop
     return status;
 }
 
-/* Of the rows: the time of kernels that compute, and how much of it is of operators whose FLOP are known. */
+/* For the rows: the time of computing kernels, and the part of it from operators with known FLOP. */
 static bool add_coverage(gpu_mfu *mfu, const gpu_scope *scope, const gpu_op_figures *ops)
 {
     for (size_t i = 0; i < scope->launches->work_count; i++) {

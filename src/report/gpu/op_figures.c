@@ -1,5 +1,5 @@
-/* op_figures.c - the operators of which FLOP and bytes are known (shapes.c), from their arguments. Those within another
- * that is known are left out, so that each piece of work is counted once. */
+/* op_figures.c - operators with known FLOP and bytes (shapes.c), from their arguments. Operators nested in another
+ * known one are left out, so that each activity is counted once. */
 #include "report/gpu/op_figures.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static uint32_t json_of(gpu_arg *arg, const hd_block *block, uint32_t row)
     return gpu_arg_get(&value, arg, block, row) && value.type == HD_ARG_JSON ? (uint32_t)value.bits : HD_STRING_NONE;
 }
 
-/* Its group of arguments, whose figures are then there. HD_NONE: no memory. */
+/* Its group of arguments, with computed figures. HD_NONE: no memory. */
 static uint32_t arguments_of(gpu_op_figures *f, const gpu_slice *op)
 {
     uint32_t row;

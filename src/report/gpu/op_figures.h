@@ -1,18 +1,18 @@
-/* op_figures.h - FLOP and bytes of the operators of a trace, and which of them launched what */
+/* op_figures.h - FLOP and bytes of the operators of a trace, and the activities they launched */
 #ifndef HD_REPORT_GPU_OP_FIGURES_H
 #define HD_REPORT_GPU_OP_FIGURES_H
 
 #include "report/gpu/gpu.h"
 #include "report/gpu/shapes.h"
 
-/* What figures depend on: strings. */
+/* The strings that figures depend on. */
 typedef struct gpu_op_arguments {
     uint32_t name, dims, types, values;
 } gpu_op_arguments;
 
 typedef struct gpu_op_figure {
     gpu_shape_kind kind;
-    uint32_t dtype, dims; /* of the texts; dtype HD_NONE: not told */
+    uint32_t dtype, dims; /* of the texts; dtype HD_NONE: unknown */
     int64_t flop, bytes;  /* bytes below 0: not known */
     bool known;
 } gpu_op_figure;

@@ -1,7 +1,7 @@
-/* operators.c - what operators, and modules, take on the CPU and below them on the GPU: see "operators" and "modules"
- * in docs/reports/definitions.md
+/* operators.c - time of operators, and modules, on the CPU and of their activities on the GPU: see "operators" and
+ * "modules" in docs/reports/definitions.md
  *
- * The ops of a row are walked in the order of their starts. The last that is still open is the parent of the next.
+ * The ops of a track are walked in start order. The last open one is the parent of the next.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +14,12 @@
 #include "report/coverage.h"
 #include "report/gpu/gpu.h"
 
-/* What ops are of one key: a name, and with --by shape a text; of modules the key of the module around. */
+/* The key of ops: a name, and with --by shape a text; of modules the key of the enclosing module. */
 typedef struct op_key {
     uint32_t name, more; /* HD_NONE: none */
 } op_key;
 
-/* Instead of a name: of work around whose launch there is no op, and that has no launch. */
+/* In place of a name: activities whose launch is in no op, and activities without a launch. */
 enum { NO_OPERATOR = HD_NONE, NO_LAUNCH = HD_NONE - 1 };
 
 /* What a row is of. */
@@ -36,7 +36,7 @@ typedef struct op_sum {
 /* Of a key, on the row at hand. */
 typedef struct key_state {
     gpu_reach reach;
-    uint32_t place;      /* the last one that it was counted in */
+    uint32_t place;      /* the last item it was counted in */
     uint32_t open;       /* ops around the time that the sweep has come to */
     uint64_t works_then; /* of the sweep, since when they count for the key */
     gpu_i128 time_then;
@@ -103,7 +103,7 @@ static bool find_keys_with_shapes(operators *o)
 static bool find_keys(operators *o)
 {
     if (o->scope.by & GPU_BY_SHAPE) return find_keys_with_shapes(o);
-    uint32_t *keys = calloc(hd_trace_string_count(o->scope.trace) + 1, sizeof *keys); /* by name, 0: not known yet */
+    uint32_t *keys = calloc(hd_trace_string_count(o->scope.trace) + 1, sizeof *keys); /* by name, 0: not computed yet */
     bool fine = keys != NULL;
     for (size_t i = 0; fine && i < o->ops.count; i++) {
         gpu_slice *op = &o->ops.list[i];
@@ -135,7 +135,7 @@ static bool add_call(operators *o, const gpu_slice *op, int64_t from)
     return true;
 }
 
-/* What a child covers is not its parent's own. Children come in the order of their starts. */
+/* Time covered by a child is not its parent's own. Children come in start order. */
 static bool take_from_parent(operators *o, open_op *parent, const gpu_slice *child)
 {
     const gpu_slice *op = &o->ops.list[parent->op];
@@ -155,7 +155,7 @@ static bool close_op(operators *o, const open_op *closed)
 {
     const gpu_slice *parent = &o->ops.list[closed->op];
     if (closed->children != 1) return true;
-    const gpu_slice *child = parent + 1; /* it stands behind its parent, as the first of its children */
+    const gpu_slice *child = parent + 1; /* the first child comes right after its parent */
     if (child->name != parent->name || !gpu_is_listed(&o->scope, child->start)) return true;
     op_sum *sum =
         sum_of(o, o->scope.ranks[child->lane], gpu_step_by(&o->scope, child->lane, child->start), child->user);
@@ -192,7 +192,7 @@ static hd_status walk_ops(operators *o, hd_error *err)
 
 /* ---- the GPU ---- */
 
-/* Work that an op launched itself, or with is_nobodys that stands in a row for what no op did. */
+/* An activity that an op launched itself, or with is_nobodys one for the row without an op. */
 static bool add_own(operators *o, int64_t rank, uint32_t step, uint32_t key, int64_t time, bool is_nobodys)
 {
     op_sum *sum = sum_of(o, rank, step, key);
@@ -208,13 +208,13 @@ typedef struct open_end {
     uint32_t key;
 } open_end;
 
-/* Launches of a row in the order of time. A key gets the work of those for which one of its ops is open: what the sweep
-   has summed up when the last of them ends, less what it had when the first began. */
+/* Launches of a track in order of time. A key gets the activities launched while one of its ops is open: the sweep's
+ * sum when the last of them ends, minus the sum when the first began. */
 typedef struct gpu_sweeper {
     operators *o;
     open_end *open; /* heap, the first end on top */
     size_t count;
-    int64_t rank; /* what the sums are of; changes seldom */
+    int64_t rank; /* of the current sums; changes seldom */
     uint32_t step;
     uint64_t works;
     gpu_i128 time;

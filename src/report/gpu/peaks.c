@@ -1,7 +1,7 @@
-/* peaks.c - what the GPUs of a rank can do at most, and what that allows
+/* peaks.c - peak rates of the GPUs of a rank, and rooflines
  *
- * The model of a GPU is the name that deviceProperties has for it, or what --gpu says; the table of GPUs
- * (heddle/gpus.h) knows its peaks. A rank whose GPUs are not all of one model has none.
+ * The model of a GPU is its name in deviceProperties, or the value of --gpu; the table of GPUs (heddle/gpus.h) has its
+ * peaks. A rank with GPUs of different models has none.
  */
 #include "report/gpu/peaks.h"
 
@@ -52,7 +52,7 @@ static bool add_described(void *user, report_properties *properties)
     return true;
 }
 
-/* What the rank says of a device, else what the trace does. */
+/* The rank's description of a device, else the trace's. */
 static bool model_of_device(uint32_t *out, gpu_peaks *p, const gpu_device *device)
 {
     const int64_t ranks[] = {device->rank, HD_NO_NUMBER};
@@ -117,7 +117,7 @@ HD_PRINTF(2, 3) static void add_note(gpu_peaks *p, const char *form, ...)
     memcpy(p->notes[p->note_count++], note, sizeof note);
 }
 
-/* What to write, and where, for a GPU that the table does not have. */
+/* The line to add to a table, and where, for a GPU that the table does not have. */
 static void add_line_to_add(gpu_peaks *p, hd_string name)
 {
     hd_json_out text = {0};

@@ -1,4 +1,4 @@
-/* peaks.h - what the GPUs of a rank can do at most, and what that allows: see "flops" in docs/reports/definitions.md */
+/* peaks.h - peak rates of the GPUs of a rank, and rooflines: see "flops" in docs/reports/definitions.md */
 #ifndef HD_REPORT_GPU_PEAKS_H
 #define HD_REPORT_GPU_PEAKS_H
 
@@ -14,9 +14,9 @@ typedef struct gpu_peaks {
     const report_gpu *given; /* all GPUs are of this model, as the options say; NULL: as the trace does */
     bool tf32;
     gpu_texts texts;   /* models */
-    gpu_groups places; /* (rank, device) that are described; the device HD_NO_NUMBER stands for all of the rank */
+    gpu_groups places; /* described (rank, device) pairs; device HD_NO_NUMBER means all of the rank */
     gpu_groups ranks;
-    uint32_t *of_places, *of_ranks; /* text; HD_NONE: not told */
+    uint32_t *of_places, *of_ranks; /* text; HD_NONE: unknown */
     size_t place_capacity, rank_capacity;
     char notes[GPU_PEAK_NOTES][GPU_NOTE_BYTES];
     size_t note_count;
@@ -28,16 +28,16 @@ hd_status gpu_peaks_init(gpu_peaks *out, const gpu_scope *scope, const hd_gpus *
                          hd_error *err);
 void gpu_peaks_deinit(gpu_peaks *peaks);
 
-/* What a piece of work may take at least. */
+/* The minimum time of an activity. */
 typedef struct gpu_roofline {
     double peak;       /* TFLOP/s; 0: not known */
     double compute_ns; /* flop at that peak; below 0: not known */
     double memory_ns;  /* bytes at the memory's bandwidth; below 0: not known */
 } gpu_roofline;
-/* Of a rank's work. What is missing becomes a note, once. false: no memory. */
+/* For the activities of a rank. Missing data is noted once. false: no memory. */
 bool gpu_roofline_of(gpu_roofline *out, gpu_peaks *peaks, int64_t rank, const gpu_shape_figures *work);
 
-/* What counts for the utilisation of a model. */
+/* Whether it counts for model FLOP utilisation. */
 static inline bool gpu_is_model_flop(gpu_shape_kind kind)
 {
     return kind == GPU_GEMM || kind == GPU_ATTENTION || kind == GPU_CONVOLUTION;
@@ -50,19 +50,19 @@ typedef struct gpu_mfu {
         gpu_i128 flop, span;
         double ideal_ns; /* that the peaks allow */
         uint64_t devices;
-        gpu_i128 compute, known; /* time of kernels that compute, and of those of them whose FLOP are known */
+        gpu_i128 compute, known; /* time of computing kernels, and of those with known FLOP */
         bool is_unknown;         /* a peak is not known */
     } * sums;
     size_t capacity;
     uint32_t rows; /* of the table: the first keys */
 } gpu_mfu;
-/* `calls` of a piece of work; only of matrix products, attention and convolution. false: no memory. */
+/* `calls` equal activities; only matrix products, attention and convolution count. false: no memory. */
 bool gpu_mfu_add(gpu_mfu *mfu, int64_t rank, uint32_t step, const gpu_shape_figures *work, uint64_t calls,
                  const gpu_roofline *roofline);
 /* The table `mfu`, once. */
 hd_status gpu_mfu_add_table(hd_report *out, gpu_mfu *mfu, const gpu_scope *scope, const gpu_op_figures *ops,
                             hd_error *err);
-/* Behind the table: of how much of the time FLOP are known. false: of all, or there is no row. */
+/* Note below the table: the share of the time with known FLOP. false: all, or there is no row. */
 bool gpu_mfu_note(char *out, size_t size, const gpu_mfu *mfu);
 void gpu_mfu_deinit(gpu_mfu *mfu);
 extern const hd_report_column gpu_mfu_columns[];

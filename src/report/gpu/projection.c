@@ -1,9 +1,10 @@
-/* projection.c - mostly a work is in few pieces: then each piece is looked at on its own
+/* projection.c - usually an activity is in few pieces: then each piece is computed separately
  *
- * Where pieces nest deeply, the list is gone through once. Each work takes the time in which it runs from those before
- * it in the list; what the works from `first` on have when the sweep has come to `until` is the time in which one of
- * the piece runs. Who has a time stands in a segment tree, how much a work has in a Fenwick tree; the last end among
- * works from `first` on is found in a list of those whose end no later work reaches, likewise the first start.
+ * If pieces nest deeply, the list is walked once. Each activity takes the time in which it runs from those before it in
+ * the list; the time of the activities from `first` on, when the sweep has reached `until`, is the time in which one of
+ * the piece runs. A segment tree has the owner of each time, a Fenwick tree the time of each activity; the last end
+ * among activities from `first` on is found in a list of those whose end no later activity reaches, and likewise the
+ * first start.
  */
 #include "report/gpu/projection.h"
 
@@ -12,7 +13,7 @@
 #include "base/memory/large.h"
 #include "base/sorted.h"
 
-enum { FEW = 16 }; /* pieces that a work is in, as a mean */
+enum { FEW = 16 }; /* mean number of pieces per activity */
 
 static gpu_span span_of(const gpu_scope *s, uint32_t work)
 {
@@ -60,10 +61,10 @@ typedef struct projector {
     const uint32_t *list;
     int64_t *times; /* all starts and ends, sorted, each once */
     size_t time_count;
-    uint32_t *owners;       /* segment tree over the stretches between them: a place in the list, or NOBODY, SEVERAL */
+    uint32_t *owners;       /* segment tree over the segments between them: an index in the list, or NOBODY, SEVERAL */
     int64_t *own;           /* Fenwick tree over the list: time that works have */
-    gpu_i128 *before;       /* by place in the list: the times of all works before it */
-    uint32_t *first, *last; /* places that may have the first start, the last end of what ends here */
+    gpu_i128 *before;       /* by index in the list: the times of all activities before it */
+    uint32_t *first, *last; /* candidates for the first start and the last end of pieces that end here */
     size_t first_count, last_count, count;
     piece_end *ends, *spare_ends;
 } projector;
@@ -80,7 +81,7 @@ static int64_t owned_before(const projector *p, size_t place)
     return sum;
 }
 
-/* The stretches [from, until) go to a work; `node` has [low, high). */
+/* Gives the segments [from, until) to an activity; `node` covers [low, high). */
 static void take(projector *p, size_t node, size_t low, size_t high, size_t from, size_t until, uint32_t place)
 {
     if (from <= low && high <= until && p->owners[node] != SEVERAL) {

@@ -1,4 +1,4 @@
-/* queue.c - how much work waits on each row: see "queue" in docs/reports/definitions.md */
+/* queue.c - the number of waiting launches on each track: see "queue" in docs/reports/definitions.md */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ typedef struct queue {
     queue_sum *sums; /* by window */
     size_t capacity;
     const gpu_row *row; /* at hand */
-    uint32_t *seen;     /* by launch: the pass in which a work of it was seen last */
+    uint32_t *seen;     /* by launch: the last pass that met one of its activities */
     uint32_t pass;
     hd_table_builder *table, *series, *over_time;
 } queue;
@@ -75,7 +75,7 @@ static hd_status add_change(void *user, const gpu_stretch *stretch, hd_error *er
     return HD_OK;
 }
 
-/* A queue holds launches, and a graph is one of them: of the works of a launch on the row at hand the first counts. */
+/* A queue contains launches, and a graph is one: of a launch's activities on the current track the first counts. */
 static bool is_first(queue *q, const gpu_work *work)
 {
     bool first = q->seen[work->launch] != q->pass;
@@ -83,7 +83,7 @@ static bool is_first(queue *q, const gpu_work *work)
     return first;
 }
 
-/* The linked work of the row at hand; *from and *until are the first launch and the last end of waiting. */
+/* The linked activities of the current track; *from and *until are the first launch and the last end of waiting. */
 static bool add_works(queue *q, gpu_sweep *sweep, int64_t *first_launch, int64_t *until)
 {
     const gpu_scope *s = &q->scope;

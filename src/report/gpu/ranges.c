@@ -1,4 +1,4 @@
-/* ranges.c - annotations and steps, with the GPU work that was launched in them: see "ranges" and "steps" in
+/* ranges.c - annotations and steps, with the GPU activities launched in them: see "ranges" and "steps" in
  * docs/reports/definitions.md
  */
 #include <stdlib.h>
@@ -8,7 +8,6 @@
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
-#include "model/flows/forward.h"
 #include "model/host/ranges.h"
 #include "report/gpu/projection.h"
 #include "trace/event.h"
@@ -52,61 +51,12 @@ static bool add_processes(launched *l, const gpu_scope *s)
     return true;
 }
 
-/* Ops of which the forward op is known, whose row is then their `user`. */
-typedef struct forward_ops {
-    forward_pair *pairs; /* by backward row */
-    size_t count;
-} forward_ops;
-
-static bool has_forward(void *user, gpu_slice *op)
-{
-    const forward_ops *f = user;
-    size_t low = 0, high = f->count;
-    HD_PARTITION_POINT(low, high, at, f->pairs[at].backward < op->row);
-    if (low == f->count || f->pairs[low].backward != op->row) return false;
-    op->user = (uint32_t)f->pairs[low].forward;
-    return true;
-}
-
-/* Launches within a backward op count where its forward op began. */
-static hd_status move_to_forward(launched *l, const gpu_scope *s, hd_error *err)
-{
-    forward_ops f = {0};
-    gpu_slices ops = {0};
-    uint32_t *op_of = NULL;
-    hd_status status = forward_pairs(&f.pairs, &f.count, s->trace, err);
-    if (status == HD_OK && f.count) status = gpu_slices_init(&ops, s, 1u << HD_ROLE_OP, err);
-    if (status == HD_OK && f.count) {
-        gpu_slices_keep_outermost(&ops, s, has_forward, &f);
-        status = gpu_innermost_of_launches(&op_of, s, &ops, err);
-    }
-    for (size_t i = 0; op_of && i < l->place_count; i++) {
-        uint32_t op = op_of[l->places[i].id];
-        if (op == HD_NONE) continue;
-        hd_event forward = hd_event_at(s->trace, HD_KIND_SLICE, ops.list[op].user);
-        uint32_t lane = gpu_lane_of(s->trace, forward.track);
-        if (lane == HD_NONE || forward.start_ns == HD_NO_TIME) continue;
-        l->places[i].lane = lane;
-        l->places[i].time = gpu_time(forward.start_ns);
-    }
-    gpu_place *spare = op_of ? hd_large_new(l->place_count + 1, sizeof *spare, s->large) : NULL;
-    if (spare)
-        HD_SORT_RUNS(l->places, spare, l->place_count, x, y,
-                     x->lane != y->lane ? x->lane < y->lane : x->time < y->time);
-    if (op_of && !spare) status = HD_NOMEM(err);
-    hd_large_free(spare);
-    hd_large_free(op_of);
-    hd_large_free(f.pairs);
-    gpu_slices_deinit(&ops);
-    return status;
-}
-
 static hd_status launched_init(launched *l, const gpu_scope *s, bool by_process, bool across, hd_error *err)
 {
     uint32_t sum = 0;
     *l = (launched){0};
     HD_TRY(gpu_launch_places(&l->places, &l->place_count, s, err));
-    if (across) HD_TRY(move_to_forward(l, s, err));
+    if (across) HD_TRY(gpu_places_to_forward(l->places, l->place_count, s, err));
     if (by_process && !add_processes(l, s)) return HD_NOMEM(err);
     l->works = hd_large_new((by_process ? 2 : 1) * s->counted + 1, sizeof *l->works, s->large);
     l->first = hd_large_new(l->place_count + 1, sizeof *l->first, s->large);
@@ -139,26 +89,21 @@ static size_t find_place(const launched *l, uint32_t lane, int64_t time)
     return low;
 }
 
-typedef struct range_key {
-    int64_t rank;
-    uint32_t step, name;
-} range_key;
-
-typedef struct range_sum {
-    uint64_t calls, timed, works, gpu_calls; /* timed: calls that are no marks */
-    gpu_i128 total, covered;                 /* of all durations; what the ranges cover */
-    int64_t min, max, time, span, busy;
-} range_sum;
+typedef struct range_row {
+    gpu_rank_key of;
+    uint32_t name, zero;
+    /* HD_NO_NUMBER of marks, of traces without launches, and of ranges that launch nothing: */
+    int64_t covered, duration, works, gpu_calls, time, span, busy;
+} range_row;
 
 typedef struct ranges {
     gpu_scope scope;
     gpu_ranges ranges;
     launched launched;
-    gpu_projection *below; /* by range: of what it covers and no range of its name before it */
+    gpu_projection *below; /* by range: the part that it covers and no earlier range of its name does */
     int64_t *from;         /* by range: from when on it does */
-    gpu_groups groups;
-    range_sum *sums;
-    size_t capacity;
+    bool linked;
+    gpu_aggregate rows;
 } ranges;
 
 static bool find_from(ranges *r)
@@ -176,7 +121,7 @@ static bool find_from(ranges *r)
     return fine;
 }
 
-/* Of the launches of its lane in [from, end): those up to which place of the list of works. */
+/* Of the launches of its lane in [from, end): the range in the list of activities. */
 static gpu_projection works_in(const launched *l, uint32_t lane, int64_t from, int64_t end)
 {
     size_t first = find_place(l, lane, from), until = find_place(l, lane, end);
@@ -198,53 +143,37 @@ static bool find_below(ranges *r)
 
 static bool add_range(ranges *r, const gpu_range *range, const gpu_projection *below, int64_t from)
 {
-    int64_t rank = r->scope.ranks[range->track], duration = (int64_t)((uint64_t)range->end - (uint64_t)range->start);
-    const range_key key = {rank, gpu_step_by(&r->scope, range->track, range->start), range->name};
-    uint32_t count = r->groups.count, group = gpu_group(&r->groups, &key);
-    if (group == HD_NONE || !hd_grow((void **)&r->sums, &r->capacity, group, sizeof *r->sums)) return false;
-    range_sum *sum = &r->sums[group];
-    if (group == count) *sum = (range_sum){.min = INT64_MAX, .max = INT64_MIN};
-    sum->calls++;
-    if (range->is_mark) return true;
+    const int64_t none = r->linked ? 0 : HD_NO_NUMBER;
+    range_row row = {{r->scope.ranks[range->track], gpu_step_by(&r->scope, range->track, range->start), 0},
+                     range->name,
+                     0,
+                     HD_NO_NUMBER,
+                     HD_NO_NUMBER,
+                     none,
+                     none,
+                     HD_NO_NUMBER,
+                     HD_NO_NUMBER,
+                     HD_NO_NUMBER};
+    if (range->is_mark) return gpu_aggregate_add(&r->rows, &row);
     gpu_projection all = works_in(&r->launched, range->lane, range->start, range->end);
-    sum->timed++;
-    sum->total += duration;
-    sum->covered += (gpu_i128)range->end - from;
-    if (duration < sum->min) sum->min = duration;
-    if (duration > sum->max) sum->max = duration;
-    sum->works += below->until - below->first;
-    sum->gpu_calls += all.until > all.first;
-    sum->time = gpu_sum(sum->time, below->time);
-    sum->span = gpu_sum(sum->span, below->end - below->start);
-    sum->busy = gpu_sum(sum->busy, below->busy);
-    return true;
-}
-
-static void add_range_row(hd_table_builder *b, const ranges *r, uint32_t group, bool linked)
-{
-    const range_key *key = gpu_group_key(&r->groups, group);
-    const range_sum *sum = &r->sums[group];
-    gpu_cells_rank(b, &r->scope, key->rank, key->step);
-    report_cell_string(b, r->scope.trace, key->name);
-    hd_table_add_count(b, sum->calls);
-    gpu_cell_time(b, gpu_whole(sum->covered), sum->timed > 0);
-    gpu_cell_time(b, sum->timed ? gpu_nearest(sum->total, (gpu_i128)sum->timed) : 0, sum->timed > 0);
-    gpu_cell_time(b, sum->min, sum->timed > 0);
-    gpu_cell_time(b, sum->max, sum->timed > 0);
-    gpu_cell_count(b, sum->works, linked);
-    gpu_cell_count(b, sum->gpu_calls, linked);
-    gpu_cell_time(b, sum->time, sum->gpu_calls > 0);
-    gpu_cell_time(b, sum->span, sum->gpu_calls > 0);
-    gpu_cell_time(b, sum->busy, sum->gpu_calls > 0);
+    row.covered = gpu_whole((gpu_i128)range->end - from);
+    row.duration = (int64_t)((uint64_t)range->end - (uint64_t)range->start);
+    if (r->linked) row.works = (int64_t)(below->until - below->first);
+    if (r->linked) row.gpu_calls = all.until > all.first;
+    if (all.until > all.first) {
+        row.time = below->time;
+        row.span = below->end - below->start;
+        row.busy = below->busy;
+    }
+    return gpu_aggregate_add(&r->rows, &row);
 }
 
 static hd_status add_ranges(hd_report *out, ranges *r, hd_error *err)
 {
     gpu_scope *s = &r->scope;
-    hd_table_builder *b;
-    bool linked = false;
-    for (size_t i = 0; i < s->launches->work_count && !linked; i++)
-        linked = s->works[i].device != HD_NONE && s->works[i].launch != HD_NONE;
+    for (size_t i = 0; i < s->launches->work_count && !r->linked; i++)
+        r->linked = s->works[i].device != HD_NONE && s->works[i].launch != HD_NONE;
+    gpu_aggregate_init(&r->rows, s, NULL, offsetof(range_row, covered), &report_ranges_about, "ranges");
     HD_TRY(gpu_ranges_init(&r->ranges, s, err));
     const char *across = ((const range_options *)s->options)->across;
     if (across && strcmp(across, "threads") != 0)
@@ -255,16 +184,14 @@ static hd_status add_ranges(hd_report *out, ranges *r, hd_error *err)
         const gpu_range *range = &r->ranges.list[i];
         if (gpu_is_listed(s, range->start) && !add_range(r, range, &r->below[i], r->from[i])) return HD_NOMEM(err);
     }
-    HD_TRY(report_builder(&b, &report_ranges_about, "ranges", err));
-    for (uint32_t g = 0; g < r->groups.count; g++) add_range_row(b, r, g, linked);
-    HD_TRY(gpu_add(out, b, "cpu_total", err));
+    HD_TRY(gpu_add_aggregate(out, &r->rows, "cpu_total", err));
     const char *const more[] = {r->ranges.count ? NULL : "there are no annotations in this trace", NULL};
     return gpu_add_notes(out, &report_ranges_about, s, more, err);
 }
 
 static hd_status run_ranges(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
 {
-    ranges r = {.groups = {.key_size = sizeof(range_key)}};
+    ranges r = {0};
     hd_status status = gpu_scope_init(&r.scope, input, options, GPU_BY_STEP, err);
     if (status == HD_OK) status = add_ranges(out, &r, err);
     if (status != HD_OK) hd_report_free(out);
@@ -272,15 +199,14 @@ static hd_status run_ranges(hd_report *out, const hd_report_input *input, const 
     hd_large_free(r.below);
     hd_large_free(r.from);
     gpu_ranges_deinit(&r.ranges);
-    gpu_groups_deinit(&r.groups);
-    free(r.sums);
+    gpu_aggregate_deinit(&r.rows);
     gpu_scope_deinit(&r.scope);
     return status;
 }
 
 /* ---- steps ---- */
 
-/* Works by step: those of step i are out[first[i]] … out[first[i + 1]]. false: no memory. */
+/* Activities by step: those of step i are out[first[i]] … out[first[i + 1]]. false: no memory. */
 static bool works_of_steps(uint32_t **out, uint32_t **out_first, const gpu_scope *s)
 {
     uint32_t *step_of = hd_large_new(s->launches->work_count + 1, sizeof *step_of, s->large);
@@ -302,7 +228,7 @@ static bool works_of_steps(uint32_t **out, uint32_t **out_first, const gpu_scope
     return fine;
 }
 
-/* Bits of what the activities of a step rest on. */
+/* Bits of the defects that affect the activities of a step. */
 static unsigned doubts_of_works(const gpu_trust *trust, const uint32_t *works, const gpu_projection *below)
 {
     unsigned doubts = 0;
@@ -375,19 +301,22 @@ static hd_status run_steps(hd_report *out, const hd_report_input *input, const v
 
 static const hd_report_column ranges_columns[] = {
     GPU_COLUMNS_RANK,
-    {"name", HD_VALUE_STRING, "of the annotation"},
-    {"calls", HD_VALUE_COUNT, "ranges and marks of that name"},
+    {"name", HD_VALUE_STRING, "of the annotation", GPU_FILL(STRING, range_row, name)},
+    {"calls", HD_VALUE_COUNT, "ranges and marks of that name", GPU_FILL(ROWS, range_row, duration)},
     {"cpu_total", HD_VALUE_DURATION,
      "time in them; a range inside another of the same name counts once; null for "
-     "marks"},
-    {"cpu_mean", HD_VALUE_DURATION, "of the durations"},
-    {"cpu_min", HD_VALUE_DURATION, "the shortest"},
-    {"cpu_max", HD_VALUE_DURATION, "the longest"},
-    {"works", HD_VALUE_COUNT, "GPU activities that were launched inside"},
-    {"gpu_calls", HD_VALUE_COUNT, "ranges with such activities"},
-    {"gpu_time", HD_VALUE_DURATION, "sum of the durations of these activities"},
-    {"gpu_span", HD_VALUE_DURATION, "from the first start to the last end of its activities, summed over ranges"},
-    {"gpu_busy", HD_VALUE_DURATION, "time in which any of them runs, summed over ranges"},
+     "marks",
+     GPU_FILL(SUM, range_row, covered)},
+    {"cpu_mean", HD_VALUE_DURATION, "of the durations", GPU_FILL(MEAN, range_row, duration)},
+    {"cpu_min", HD_VALUE_DURATION, "the shortest", GPU_FILL(MIN, range_row, duration)},
+    {"cpu_max", HD_VALUE_DURATION, "the longest", GPU_FILL(MAX, range_row, duration)},
+    {"works", HD_VALUE_COUNT, "GPU activities that were launched inside", GPU_FILL(SUM, range_row, works)},
+    {"gpu_calls", HD_VALUE_COUNT, "ranges with such activities", GPU_FILL(SUM, range_row, gpu_calls)},
+    {"gpu_time", HD_VALUE_DURATION, "sum of the durations of these activities", GPU_FILL(SUM, range_row, time)},
+    {"gpu_span", HD_VALUE_DURATION, "from the first start to the last end of its activities, summed over ranges",
+     GPU_FILL(SUM, range_row, span)},
+    {"gpu_busy", HD_VALUE_DURATION, "time in which any of them runs, summed over ranges",
+     GPU_FILL(SUM, range_row, busy)},
     {0},
 };
 

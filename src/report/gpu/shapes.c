@@ -1,4 +1,4 @@
-/* shapes.c - what an operator computes and moves, by the shapes of its inputs */
+/* shapes.c - FLOP and bytes of an operator, from the shapes of its inputs */
 #include "report/gpu/shapes.h"
 
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static bool add_size(gpu_shapes *s, int64_t size)
     return true;
 }
 
-/* A list of whole numbers of 0 and more becomes the shape of an input. Anything else is none. */
+/* A list of nonnegative integers is the shape of an input. Anything else is none. */
 static bool read_shape(gpu_shapes *s, input *in, const char *p)
 {
     size_t first = s->size_count;
@@ -61,9 +61,9 @@ static hd_string string_at(const char *p)
     return (hd_string){text.data, text.size};
 }
 
-/* PyTorch writes types of tensors as C++ has them, "float", "c10::BFloat16"; others "BFloat16", "bfloat16", "Float". */
+/* PyTorch writes types of tensors in C++ form, "float", "c10::BFloat16"; others "BFloat16", "bfloat16", "Float". */
 static const struct element {
-    const char *name; /* in small letters, without "c10::"; with begins_so also what begins so */
+    const char *name; /* in lower case, without "c10::"; with begins_so a prefix */
     int bytes;
     report_dtype dtype;
     bool begins_so;
@@ -76,7 +76,7 @@ static const struct element {
                 {"short", 2, REPORT_DTYPES},    {"int16", 2, REPORT_DTYPES},     {"bool", 1, REPORT_DTYPES},
                 {"float8", 1, REPORT_FP8, true}};
 
-/* *is_plain: written as types of tensors alone are; "Int" and "Double" are those of numbers as well. NULL: none. */
+/* *is_plain: in a form used only for types of tensors; "Int" and "Double" are also those of scalars. NULL: none. */
 static const struct element *element_of(bool *is_plain, hd_string type)
 {
     static const char space[] = "c10::";
@@ -180,7 +180,7 @@ static int64_t plus(int64_t a, int64_t b)
     return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
-/* NULL: there is no such input, or it is of another rank. rank NO_SHAPE_RANK: any. */
+/* NULL: no such input, or it has another rank. rank NO_SHAPE_RANK: any. */
 static const int64_t *shape_of(size_t *out_rank, const gpu_shapes *s, size_t i, int rank)
 {
     if (i >= s->count || s->inputs[i].rank == NO_RANK) return NULL;
@@ -243,9 +243,9 @@ enum { CONVOLVE_DIMENSIONS = 8 };
 static const struct known {
     const char *name;
     form form;
-    /* Of Concrete Inputs. gemm: what tells the type of the result; grouped: that, 0, the groups' ends. Attention: causal;
-     * where packed sequences end, if there may be such: then causal is a number. Convolution: stride, padding, dilation,
-     * output padding, groups. */
+    /* Indices in Concrete Inputs. gemm: those that give the type of the result; grouped: that, 0, the groups' ends.
+     * Attention: causal; the ends of packed sequences, if possible: then causal is a number. Convolution: stride,
+     * padding, dilation, output padding, groups. */
     size_t at[5];
 } names[] = {
     {"mm", MM},
@@ -305,8 +305,8 @@ static hd_string value_of(const gpu_shapes *s, size_t i)
     return i < s->count ? s->inputs[i].value : (hd_string){NULL, 0};
 }
 
-/* Bytes of an element of what a matrix product makes: by the first of these arguments that is a number, c10::ScalarType,
- * else as of its first matrix. at: ends with 0. */
+/* Element size of the result of a matrix product: by the first of these arguments that is a number, c10::ScalarType,
+ * else that of its first matrix. at: ends with 0. */
 static int64_t made_bytes(const gpu_shapes *s, size_t first, const size_t *at)
 {
     static const struct {
@@ -325,7 +325,7 @@ static int64_t made_bytes(const gpu_shapes *s, size_t first, const size_t *at)
     return s->inputs[first].bytes;
 }
 
-/* first: 1 where a bias stands before the matrices. made: of made_bytes. */
+/* first: 1 if a bias precedes the matrices. made: of made_bytes. */
 static bool find_gemm(gpu_shape_figures *out, const gpu_shapes *s, size_t first, int rank, const size_t *made)
 {
     const int64_t *a = shape_of(NULL, s, first, rank), *b = shape_of(NULL, s, first + 1, rank);
@@ -347,8 +347,9 @@ static bool find_gemm(gpu_shape_figures *out, const gpu_shapes *s, size_t first,
     return true;
 }
 
-/* Products of several sizes at once: groups part the rows of the first matrix (the second is one for each), the columns
- * of the second, or what is summed over. Where the last ends no shape tells: all of it is taken. */
+/* Products of several sizes at once: groups split the rows of the first matrix (with one second matrix each), the
+ * columns of the second, or the summed dimension. Shapes do not give the end of the last group: everything is
+ * counted. */
 static bool find_grouped_gemm(gpu_shape_figures *out, const gpu_shapes *s, const size_t *made, size_t offsets)
 {
     size_t a_rank = 0, b_rank = 0;
@@ -365,7 +366,7 @@ static bool find_grouped_gemm(gpu_shape_figures *out, const gpu_shapes *s, const
     return true;
 }
 
-/* true and false as Python writes them, or something else that is a value. false: nothing stands there. */
+/* true and false in Python's form, or any other value. false: absent. */
 static bool read_flag(bool *is_true, const gpu_shapes *s, size_t i)
 {
     hd_string value = value_of(s, i);
@@ -375,7 +376,7 @@ static bool read_flag(bool *is_true, const gpu_shapes *s, size_t i)
            value.data[0] == '-';
 }
 
-/* Whether attention leaves out what is behind; `type`: by a number, of which 0 says no. false: it is not told. */
+/* Whether attention is causal; `type`: given by a number, where 0 means no. false: unknown. */
 static bool read_causal(bool *is_causal, const gpu_shapes *s, size_t at, bool type)
 {
     int64_t number;
@@ -397,7 +398,7 @@ static bool find_attention(gpu_shape_figures *out, const gpu_shapes *s, const st
     const int64_t *v = shape_of(NULL, s, first + 2, 4);
     bool causal;
     if (!q || !k || !v || !read_causal(&causal, s, op->at[0], packed)) return false;
-    if (packed && shape_of(NULL, s, packed, 1)) return false; /* sequences of any lengths, one behind the other */
+    if (packed && shape_of(NULL, s, packed, 1)) return false; /* packed sequences of any lengths */
     int64_t rows = times(times(q[0], q[heads]), q[tokens]), pairs = times(rows, k[tokens]);
     int64_t made = times(times(rows, v[3]), s->inputs[first].bytes);
     int64_t read = plus(plus(bytes_of(s, first), bytes_of(s, first + 1)), bytes_of(s, first + 2));
@@ -408,7 +409,7 @@ static bool find_attention(gpu_shape_figures *out, const gpu_shapes *s, const st
     return true;
 }
 
-/* Of a list of whole numbers as Python writes it the one at `at`, of a short list the last. false: it is none. */
+/* Element `at` of a list of integers in Python's form, of a shorter list the last. false: not a list. */
 static bool read_setting(int64_t *out, const gpu_shapes *s, size_t i, size_t at)
 {
     hd_string value = value_of(s, i);
@@ -431,7 +432,7 @@ static bool read_setting(int64_t *out, const gpu_shapes *s, size_t i, size_t at)
     return count > 0;
 }
 
-/* What a convolution makes of one dimension; negative: nothing. */
+/* The output size of a convolution in one dimension; negative: none. */
 static bool output_size(int64_t *out, const gpu_shapes *s, const size_t *settings, size_t at, int64_t size,
                         int64_t kernel)
 {
@@ -459,7 +460,7 @@ static bool transposed_size(int64_t *out, const gpu_shapes *s, const size_t *set
            !__builtin_add_overflow(more, 1, &more) && !__builtin_add_overflow(size, more, out);
 }
 
-/* Each element of what is made (of what is given, if it is transposed) meets each of a filter. */
+/* Each output element (or input element, if transposed) is multiplied with each filter element. */
 static int64_t convolution_flop(const int64_t *weight, size_t rank, int64_t batch, const int64_t *places)
 {
     return times(times(times(2, product(weight, rank)), batch), product(places, rank - 2));
@@ -502,8 +503,7 @@ static int64_t asked_gradients(hd_string mask)
     return NOT_KNOWN;
 }
 
-/* The gradient of what was given, and that of the filters, take as much as the convolution each; that of the bias is
- * not counted. */
+/* The gradients of input and filters cost as much as the convolution each; that of the bias is not counted. */
 static bool find_convolution_back(gpu_shape_figures *out, const gpu_shapes *s)
 {
     enum { MADE, IMAGE, WEIGHT, TRANSPOSED = 7, MASK = 10 };

@@ -19,7 +19,7 @@ typedef enum gpu_shape_kind {
 } gpu_shape_kind;
 extern const char *const gpu_shape_kind_names[GPU_SHAPE_KINDS];
 
-/* What was read of an operator's arguments last. Zero-initialised; one thread at a time. */
+/* The last parsed arguments of an operator. Zero-initialised; one thread at a time. */
 typedef struct gpu_shapes {
     struct gpu_shape_input {
         size_t first, rank; /* of sizes; rank SIZE_MAX: no shape */
@@ -35,16 +35,16 @@ typedef struct gpu_shapes {
 
 typedef struct gpu_shape_figures {
     gpu_shape_kind kind;
-    hd_string dtype;     /* valid until the next is asked for; {NULL, 0}: not told */
-    int64_t flop, bytes; /* INT64_MAX: as many or more; bytes below 0: not known */
+    hd_string dtype;     /* valid until the next call; {NULL, 0}: unknown */
+    int64_t flop, bytes; /* INT64_MAX: overflow; bytes below 0: unknown */
 } gpu_shape_figures;
 
 /* Which peak counts for a type as the trace writes it; REPORT_DTYPES: none. */
 report_dtype gpu_shapes_dtype(hd_string type);
 /* Whether figures may be known of operators of this name. */
 bool gpu_shapes_know(hd_string name);
-/* dims, types, values: the JSON of `Input Dims`, `Input type`, `Concrete Inputs`; {NULL, 0}: there is none. *known:
- * whether out is set. false: no memory. */
+/* dims, types, values: the JSON of `Input Dims`, `Input type`, `Concrete Inputs`; {NULL, 0}: absent. *known: whether
+ * out is set. false: no memory. */
 bool gpu_shapes_find(bool *known, gpu_shape_figures *out, gpu_shapes *shapes, hd_string name, hd_string dims,
                      hd_string types, hd_string values);
 void gpu_shapes_deinit(gpu_shapes *shapes);

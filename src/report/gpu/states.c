@@ -1,4 +1,4 @@
-/* states.c - what each row of a device is doing: see "states" in docs/reports/definitions.md */
+/* states.c - the state of each track of a device over time: see "states" in docs/reports/definitions.md */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -28,7 +28,7 @@ typedef struct states {
     hd_table_builder *table, *moves;
 } states;
 
-/* A stretch of one piece follows the one before it; in another piece nothing is known of what was before. */
+/* A segment continues the previous one within a window; at the start of a window the state before is unknown. */
 static hd_status add_stretch(void *user, const gpu_stretch *stretch, hd_error *err)
 {
     states *s = user;

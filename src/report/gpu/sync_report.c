@@ -1,4 +1,4 @@
-/* sync_report.c - what waits for the GPU, and from where: see "syncs" in docs/reports/definitions.md */
+/* sync_report.c - calls that wait for the GPU, and where: see "syncs" in docs/reports/definitions.md */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -8,18 +8,14 @@
 #include "model/identity/process.h"
 #include "report/gpu/gpu.h"
 
-typedef struct sync_key {
-    int64_t rank;
-    uint32_t step, call, kind, op, frame, zero; /* op, frame: string, HD_STRING_NONE */
-} sync_key;
+typedef struct sync_row {
+    gpu_rank_key of;
+    uint32_t call, kind, op, frame; /* op, frame: string, HD_STRING_NONE */
+    /* not of the key: */
+    int64_t duration, busy;
+} sync_row;
 
-typedef struct sync_sum {
-    uint64_t calls;
-    gpu_i128 total, busy;
-    int64_t longest;
-} sync_sum;
-
-/* When some work of a rank, or of one of its processes, runs. */
+/* When activities of a rank, or of one of its processes, run. */
 typedef struct rank_busy {
     int64_t rank;
     uint32_t process; /* HD_NONE: all */
@@ -29,19 +25,17 @@ typedef struct rank_busy {
 typedef struct syncs {
     gpu_scope scope;
     gpu_slices calls;
-    uint32_t *ops, *frames; /* by call: names of what stands around it */
+    uint32_t *ops, *frames; /* by call: names of the slices around it */
     rank_busy *busy;
     size_t busy_count, busy_capacity;
     gpu_texts texts;
     uint32_t *call_names;
-    gpu_groups groups;
-    sync_sum *sums;
-    size_t capacity;
+    gpu_aggregate rows;
 } syncs;
 
 /* ---- when the GPUs of a rank work ---- */
 
-/* Of works, order[0] … order[count - 1], those of a process. */
+/* Of the activities order[0] … order[count - 1], those of a process. */
 static bool add_busy(syncs *t, int64_t rank, uint32_t process, const uint32_t *order, size_t count)
 {
     const gpu_scope *s = &t->scope;
@@ -69,7 +63,7 @@ static size_t busy_at(const syncs *t, int64_t rank, uint32_t process)
     return i;
 }
 
-/* Devices stand by rank. */
+/* Devices are sorted by rank. */
 static bool find_busy(syncs *t)
 {
     const gpu_scope *s = &t->scope;
@@ -92,7 +86,7 @@ static bool find_busy(syncs *t)
     return fine;
 }
 
-/* A call of a process that launches nothing may wait for what any of the rank did. */
+/* A call of a process that launches nothing may wait for any activity of the rank. */
 static int64_t busy_in(const syncs *t, int64_t rank, const gpu_slice *call)
 {
     size_t i = busy_at(t, rank, gpu_process_at(&t->scope, call->lane));
@@ -101,7 +95,7 @@ static int64_t busy_in(const syncs *t, int64_t rank, const gpu_slice *call)
 
 /* ---- calls ---- */
 
-/* The names of what stands around each call. */
+/* The names of the slices around each call. */
 static hd_status find_around(uint32_t **out, const syncs *t, hd_role role, hd_error *err)
 {
     size_t count = t->calls.count;
@@ -119,47 +113,28 @@ static bool add_call(syncs *t, uint32_t index)
     const gpu_slice *call = &t->calls.list[index];
     int64_t rank = t->scope.ranks[call->lane];
     if (!gpu_is_listed(&t->scope, call->start)) return true;
-    sync_key key = {
-        .rank = rank,
-        .step = gpu_step_by(&t->scope, call->lane, call->start),
+    const sync_row row = {
+        .of = {rank, gpu_step_by(&t->scope, call->lane, call->start), 0},
         .call = gpu_call_name(&t->texts, t->call_names, t->scope.trace, call->name),
         .kind = call->user,
         .op = t->ops[index],
         .frame = t->frames[index],
+        .duration = (int64_t)((uint64_t)call->end - (uint64_t)call->start),
+        .busy = t->scope.counted ? busy_in(t, rank, call) : HD_NO_NUMBER,
     };
-    if (key.call == HD_NONE) return false;
-    uint32_t count = t->groups.count, group = gpu_group(&t->groups, &key);
-    if (group == HD_NONE || !hd_grow((void **)&t->sums, &t->capacity, group, sizeof *t->sums)) return false;
-    sync_sum *sum = &t->sums[group];
-    if (group == count) *sum = (sync_sum){0};
-    int64_t duration = (int64_t)((uint64_t)call->end - (uint64_t)call->start);
-    sum->calls++;
-    sum->total += duration;
-    sum->busy += busy_in(t, rank, call);
-    if (duration > sum->longest) sum->longest = duration;
-    return true;
+    return row.call != HD_NONE && gpu_aggregate_add(&t->rows, &row);
 }
 
-static void add_row(hd_table_builder *b, const syncs *t, uint32_t group)
+static void add_implicit(hd_table_builder *b, const gpu_aggregate *a, uint32_t group, const hd_report_column *column)
 {
-    const sync_key *key = gpu_group_key(&t->groups, group);
-    const sync_sum *sum = &t->sums[group];
-    gpu_cells_rank(b, &t->scope, key->rank, key->step);
-    gpu_cell_text(b, &t->texts, key->call);
-    hd_table_add_text(b, hd_sync_kind_names[key->kind]);
-    report_cell_string(b, t->scope.trace, key->op);
-    report_cell_string(b, t->scope.trace, key->frame);
-    hd_table_add_count(b, sum->calls);
-    hd_table_add_int(b, gpu_whole(sum->total));
-    hd_table_add_int(b, gpu_nearest(sum->total, (gpu_i128)sum->calls));
-    hd_table_add_int(b, sum->longest);
-    gpu_cell_time(b, gpu_whole(sum->busy), t->scope.counted > 0);
+    const sync_row *key = gpu_group_key(&a->groups, group); /* no more than the key of it */
+    (void)column;
     hd_table_add_bool(b, key->kind == HD_SYNC_COPY || key->op != HD_STRING_NONE);
 }
 
 static hd_status add_tables(hd_report *out, syncs *t, hd_error *err)
 {
-    hd_table_builder *b;
+    gpu_aggregate_init(&t->rows, &t->scope, &t->texts, offsetof(sync_row, duration), &report_syncs_about, "syncs");
     t->call_names = calloc((size_t)hd_trace_string_count(t->scope.trace) + 1, sizeof *t->call_names);
     if (!t->call_names || !find_busy(t)) return HD_NOMEM(err);
     HD_TRY(gpu_syncs_init(&t->calls, &t->scope, err));
@@ -168,9 +143,7 @@ static hd_status add_tables(hd_report *out, syncs *t, hd_error *err)
     for (uint32_t i = 0; i < t->calls.count; i++) {
         if (!add_call(t, i)) return HD_NOMEM(err);
     }
-    HD_TRY(report_builder(&b, &report_syncs_about, "syncs", err));
-    for (uint32_t g = 0; g < t->groups.count; g++) add_row(b, t, g);
-    HD_TRY(gpu_add(out, b, "total", err));
+    HD_TRY(gpu_add_aggregate(out, &t->rows, "total", err));
     const char *const more[] = {t->calls.count ? NULL : "no call in this trace waits for a GPU", NULL};
     return gpu_add_notes(out, &report_syncs_about, &t->scope, more, err);
 }
@@ -179,19 +152,18 @@ static hd_status add_tables(hd_report *out, syncs *t, hd_error *err)
 
 static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
 {
-    syncs t = {.groups = {.key_size = sizeof(sync_key)}};
+    syncs t = {0};
     hd_status status = gpu_scope_init(&t.scope, input, options, GPU_BY_STEP, err);
     if (status == HD_OK) status = add_tables(out, &t, err);
     if (status != HD_OK) hd_report_free(out);
     for (size_t i = 0; i < t.busy_count; i++) gpu_spans_deinit(&t.busy[i].spans);
     gpu_slices_deinit(&t.calls);
     gpu_texts_deinit(&t.texts);
-    gpu_groups_deinit(&t.groups);
+    gpu_aggregate_deinit(&t.rows);
     hd_large_free(t.ops);
     hd_large_free(t.frames);
     free(t.busy);
     free(t.call_names);
-    free(t.sums);
     gpu_scope_deinit(&t.scope);
     return status;
 }
@@ -200,16 +172,19 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 
 static const hd_report_column columns[] = {
     GPU_COLUMNS_RANK,
-    {"call", HD_VALUE_STRING, "name of the API call"},
-    {"kind", HD_VALUE_STRING, "waits for a device, stream or event; copy: a copy that returns when it is done"},
-    {"op", HD_VALUE_STRING, "the innermost operator around it"},
-    {"frame", HD_VALUE_STRING, "the innermost Python frame around it"},
-    {"calls", HD_VALUE_COUNT, "how many"},
-    {"total", HD_VALUE_DURATION, "time in them"},
-    {"mean", HD_VALUE_DURATION, "of the calls"},
-    {"longest", HD_VALUE_DURATION, "of the calls"},
-    {"gpu_busy", HD_VALUE_DURATION, "part of the total in which a GPU runs activities of its process"},
-    {"implicit", HD_VALUE_BOOL, "not requested by the program: a copy, or an operator such as aten::item"},
+    {"call", HD_VALUE_STRING, "name of the API call", GPU_FILL(TEXT, sync_row, call)},
+    {"kind", HD_VALUE_STRING, "waits for a device, stream or event; copy: a copy that returns when it is done",
+     GPU_FILL(WORD, sync_row, kind, .words = hd_sync_kind_names)},
+    {"op", HD_VALUE_STRING, "the innermost operator around it", GPU_FILL(STRING, sync_row, op)},
+    {"frame", HD_VALUE_STRING, "the innermost Python frame around it", GPU_FILL(STRING, sync_row, frame)},
+    {"calls", HD_VALUE_COUNT, "how many", GPU_FILL(ROWS, sync_row, duration)},
+    {"total", HD_VALUE_DURATION, "time in them", GPU_FILL(SUM, sync_row, duration)},
+    {"mean", HD_VALUE_DURATION, "of the calls", GPU_FILL(MEAN, sync_row, duration)},
+    {"longest", HD_VALUE_DURATION, "of the calls", GPU_FILL(MAX, sync_row, duration)},
+    {"gpu_busy", HD_VALUE_DURATION, "part of the total in which a GPU runs activities of its process",
+     GPU_FILL(SUM, sync_row, busy)},
+    {"implicit", HD_VALUE_BOOL, "not requested by the program: a copy, or an operator such as aten::item",
+     GPU_FILL_OWN(add_implicit)},
     {0},
 };
 

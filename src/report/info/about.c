@@ -1,4 +1,4 @@
-/* about.c - what the report info tells, table by table */
+/* about.c - the description of the report info, table by table */
 #include "report/report.h"
 
 static const hd_report_column file_columns[] = {

@@ -1,4 +1,4 @@
-/* info.c - what is in a trace: the file as a whole, events by kind and category, the ledger */
+/* info.c - contents of a trace: the file as a whole, events by kind and category, the ledger */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,13 +7,13 @@
 #include "model/roles/trace_roles.h"
 #include "report/info/info.h"
 #include "report/report.h"
-#include "trace/clock_base.h"
+#include "trace/clock.h"
 #include "trace/index/lane_index.h"
 #include "trace/lazy.h"
 
 /* ---- the file ---- */
 
-/* "unix": times are Unix time; "base": they count from clock_base; "unknown": from a zero that nothing tells. */
+/* "unix": times are Unix time; "base": they count from clock_base; "unknown": from an unknown zero. */
 static void add_clock(hd_table_builder *builder, const hd_trace *trace)
 {
     const hd_trace_facts *facts = hd_trace_facts_of(trace);
@@ -173,7 +173,7 @@ static hd_status put_events(hd_report *out, const hd_trace *trace, const event_s
     return report_add(out, builder, err);
 }
 
-/* The events of perf, most samples first: what they weigh is counted in units of their own. */
+/* The events of perf, most samples first: weights have units of their own. */
 static hd_status add_samples(hd_report *out, const hd_trace *trace, hd_error *err)
 {
     uint32_t strings = hd_trace_string_count(trace);

@@ -1,4 +1,4 @@
-/* info.h - what the files of the info report share
+/* info.h - shared by the files of the info report
  *
  * In: a trace. Out: the tables of `heddle info`. Begin with info.c.
  */
@@ -8,18 +8,19 @@
 #include "heddle/report.h"
 #include "model/roles/trace_roles.h"
 
-/* One lane: the tracks whose pid and tid read the same. */
+/* One lane: the tracks with equal pid and tid. */
 typedef struct info_lane {
     uint32_t track;                       /* the first of them */
     uint64_t rows[HD_KIND_COUNT], events; /* events: without metadata */
     int64_t start_ns, end_ns;             /* span of its slices */
-    int64_t busy_ns; /* covered by slices, on a device's row by its work; HD_NO_TIME: it only tells of work */
+    int64_t busy_ns; /* covered by slices, on a device's track by its activities; HD_NO_TIME: the track only describes
+                        activities */
     hd_track_kind kind;
     hd_row_sort sort;
 } info_lane;
 
 typedef struct info_device {
-    int64_t id;               /* HD_NO_NUMBER: what the process does on GPUs that it does not number */
+    int64_t id;               /* HD_NO_NUMBER: the process's activities on GPUs without a number */
     uint32_t process;         /* track; HD_NONE: the device has a number */
     uint64_t streams, slices; /* seen in events */
     char *name;               /* from the metadata, NULL unknown; owned */

@@ -13,7 +13,7 @@
 
 /* ---- lanes ---- */
 
-/* The time that slices cover, which come in the order of their starts; where they overlap it counts once. */
+/* The time covered by slices in start order; overlaps count once. */
 typedef struct busy_sum {
     int64_t busy, until;
 } busy_sum;
@@ -27,7 +27,7 @@ static void add_busy(busy_sum *sum, int64_t start, int64_t end)
         sum->busy = INT64_MAX;
 }
 
-/* Whether a slice is something to be busy with: on a device's row only its work is. */
+/* Whether a slice counts as busy: on a device's track only its activities do. */
 static bool is_busy(hd_roles *roles, const hd_block *block, uint32_t row, hd_row_sort sort)
 {
     if (hd_row_is_host(sort)) return true;
@@ -87,7 +87,7 @@ static void count_processes(info_tracks *tracks, uint8_t *seen)
     }
 }
 
-/* Of a device's row, whose work the index does not tell: slice by slice, of the blocks that have them. */
+/* For a device's track, whose activities are not in the index: slice by slice, in the blocks that have them. */
 static hd_status sum_work(int64_t *out, hd_roles *roles, const hd_index *index, const hd_lane *lane, hd_error *err)
 {
     enum { ROWS = 1024 };
@@ -145,7 +145,7 @@ static hd_status sum_spans(info_lane *lanes, hd_roles *roles, hd_error *err)
     return HD_OK;
 }
 
-/* Rows that only tell of a device's work have none themselves. */
+/* Tracks that only describe a device's activities have none themselves. */
 static hd_status find_busy(info_lane *lanes, const hd_trace *trace, hd_error *err)
 {
     const hd_index *index = hd_trace_index(trace);
@@ -232,7 +232,7 @@ hd_status info_add_tracks(hd_report *out, const info_tracks *tracks, hd_error *e
     return report_add(out, builder, err);
 }
 
-/* What the lanes of one process sum up to. */
+/* Sums over the lanes of one process. */
 typedef struct process_sum {
     uint64_t threads, streams, events, slices;
 } process_sum;

@@ -1,6 +1,6 @@
-/* bandwidth.c - how fast collectives are by operation, size of the group and bytes, and what of their time is waiting
+/* bandwidth.c - speed of collectives by operation, size of the group and bytes, and the share of waiting in their time
  *
- * Whoever comes last waits for nobody, so that the shortest duration over the ranks is that of the transfer.
+ * The last rank to arrive does not wait, so that the shortest duration over the ranks is that of the transfer.
  */
 #include "report/job/cells.h"
 

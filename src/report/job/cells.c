@@ -20,7 +20,7 @@ void job_cells_deinit(job_cells *cells)
     free(cells->numbers);
 }
 
-/* Of columns with one name the first counts, whatever its type; `is_met`: by `wanted`. */
+/* Of columns with one name the first counts, of any type; `is_met`: by `wanted`. */
 static bool is_wanted(const hd_packed_column *column, const job_wanted *wanted, bool *is_met)
 {
     if (*is_met || strlen(wanted->name) != column->name.size ||
@@ -222,7 +222,7 @@ hd_status job_each_table(const hd_job *const *jobs, size_t count, const uint32_t
 
 /* ---- medians ---- */
 
-/* Of values that it sorts; 0 of none. */
+/* Of values that it sorts; 0 without values. */
 static double median(double *values, size_t count)
 {
     hd_sort(values, count, sizeof *values, hd_compare_double);

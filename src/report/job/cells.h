@@ -1,4 +1,4 @@
-/* cells.h - columns of a member's table by their names, whatever version wrote it */
+/* cells.h - columns of a member's table by name, for tables of all versions */
 #ifndef HD_REPORT_JOB_CELLS_H
 #define HD_REPORT_JOB_CELLS_H
 
@@ -12,29 +12,29 @@ typedef struct job_wanted {
 } job_wanted;
 
 enum { JOB_CELLS = 24 };
-/* Columns are numbers by row: of texts places in packed.texts, of what is null HD_NO_NUMBER. Zero-initialised. */
+/* Columns are numbers by row: indices in packed.texts for texts, HD_NO_NUMBER for nulls. Zero-initialised. */
 typedef struct job_cells {
     size_t rows;
     const int64_t *columns[JOB_CELLS]; /* by `wanted`; NULL: there is none */
     hd_packed packed;
     char *bytes;       /* that are unpacked */
     int64_t *values;   /* of all columns */
-    uint32_t *numbers; /* of texts, in the gpu_texts that all of one table are asked for; HD_NONE: not yet known */
+    uint32_t *numbers; /* of texts, in the gpu_texts used for all of one table; HD_NONE: not known yet */
     size_t byte_capacity, value_capacity, number_capacity;
 } job_cells;
 
-/* The caller calls job_cells_deinit. A table that cannot be read is none, and a row of `lost`, which has the columns
- * below (NULL: not told). Errors: MEMORY. */
+/* The caller calls job_cells_deinit. An unreadable table is empty, with a row of `lost`, which has the columns below
+ * (NULL: not reported). Errors: MEMORY. */
 hd_status job_cells_of(job_cells *out, const hd_job *job, size_t member, const char *table, const job_wanted *wanted,
                        size_t count, hd_table_builder *lost, hd_error *err);
-/* The same without `lost`: a table that cannot be read has no rows. What was in *out is used again. Errors: those of
+/* The same without `lost`: an unreadable table has no rows. The memory in *out is reused. Errors: those of
  * hd_job_table. */
 hd_status job_cells_read(job_cells *out, const hd_job *job, size_t member, const char *table, const job_wanted *wanted,
                          size_t count, hd_error *err);
 void job_cells_deinit(job_cells *cells);
-/* Calls each(user, …) with that table of all summaries of so many jobs, in order, each with its place over all of them;
- * from several threads, one at a time, while the others read ahead. order: of the members of one job; NULL: as they
- * stand. Errors: MEMORY, and those of `each`. */
+/* Calls each(user, …) with that table of all summaries of several jobs, in order, each with its index over all of them;
+ * from several threads, one at a time, while the others read ahead. order: of the members of one job; NULL: unchanged.
+ * Errors: MEMORY, and those of `each`. */
 typedef hd_status job_each_cells(void *user, size_t place, const job_cells *cells, hd_error *err);
 hd_status job_each_table(const hd_job *const *jobs, size_t count, const uint32_t *order, const char *table,
                          const job_wanted *wanted, size_t wanted_count, hd_table_builder *lost, job_each_cells *each,
@@ -68,9 +68,9 @@ bool job_spread(double *out_middle, double *out_spread, const double *values, si
 
 /* ---- how fast collectives are: bandwidth.c ---- */
 
-/* A row; what is up to `operation` is its key. */
+/* A row; the members up to `operation` are its key. */
 typedef struct job_transfer {
-    int64_t size, bytes;      /* HD_NO_NUMBER: not told */
+    int64_t size, bytes;      /* HD_NO_NUMBER: unknown */
     uint32_t operation, zero; /* text */
     int64_t shortest;         /* of the durations of its ranks */
     int64_t time, waited;

@@ -1,16 +1,16 @@
-/* clock_alike.c - collectives of groups that nobody names -> those that are proven to be of all ranks
+/* clock_alike.c - collectives of unnamed groups -> those that provably include all ranks
  *
- * Tried   where the rest leaves a clock unknown: on a stream on which each rank of the job has some, and none twice
- * Shift   of each rank's list against that of the lowest rank: the one by which the ends lie best on a line. If any
- *         other brings half of them within SHIFT_WORSE tolerances, nobody can say which it is
- * Groups  Lists that end together may still be of several groups in lock-step. Whatever they are, in each somebody
- *         comes last to each collective and does not wait: is in it as long as the transfer takes, and that is much the
- *         same for collectives that last alike. For each time that a transfer may take, the ranks that are never faster
- *         are the largest set in which a group of that transfer can be; if there are collectives for which all of a set
- *         waited, it holds no group. If that leaves the set of all ranks alone, every group transfers as fast as the
- *         fastest, and one rank alone that did not wait proves that there is one group: each other would need one too
- *         (not so if something else holds up a group as long each time, as a link that serves another first)
- * Used    those collectives alone
+ * Tried   if other evidence leaves a clock unknown: on a stream on which each rank of the job has some, and none twice
+ * Shift   of each rank's list relative to that of the lowest rank: the one for which the ends fit a line best. If any
+ *         other shift brings half of them within SHIFT_WORSE tolerances, the shift is ambiguous
+ * Groups  Lists that end together may still be of several groups in lock-step. In every group, one rank arrives last at
+ *         each collective and does not wait: its duration is that of the transfer, which is about equal for collectives
+ *         of equal length. For each possible transfer time, the ranks that are never faster are the largest set that
+ *         can contain a group with that transfer; if there are collectives in which all ranks of a set waited, it
+ *         contains no group. If only the set of all ranks remains, every group transfers as fast as the fastest, and a
+ *         single rank that did not wait proves that there is one group: any other would need one too (unless something
+ *         else delays a group equally each time, such as a link that serves another group first)
+ * Used    only those collectives
  */
 #include <stdlib.h>
 
@@ -23,7 +23,7 @@
 #define SLOPE_LIMIT 400e-6 /* of two clocks that drift by the limit of clocks.h each */
 #define TOLERANCE_MIN 2e3  /* of times in whole microseconds */
 #define TOGETHER 2.0       /* tolerances: ends of one collective */
-#define WAITS 6.0          /* tolerances: more than the transfer takes, and what these differ by, of its time: */
+#define WAITS 6.0          /* tolerances: longer than the transfer, and its variation, of its time: */
 #define TRANSFERS_MIN 0.05
 #define TRANSFERS_MAX 0.25
 enum { VIOLATIONS_MIN = 3 };
@@ -43,11 +43,11 @@ typedef struct alike {
     size_t ranks;
     double *x, *y, *rest, *spare; /* ALIKE_LIST_MAX each */
     double tolerance, next_best;  /* next_best: half of the ends, by any other shift */
-    double transfers;             /* of its time: what transfers of the rows at hand differ by */
+    double transfers;             /* of its time: variation of the transfers of the current rows */
     size_t first, count;          /* rows of the lowest rank that all have */
     int64_t *times;               /* count for each rank: how long it was in the collective */
     int64_t *shortest, *second;   /* by row: over all ranks */
-    int64_t *low, *least;         /* by row: over the ranks at hand; by rank: over the rows at hand */
+    int64_t *low, *least;         /* by row: over the current ranks; by rank: over the current rows */
     bool *is_together;            /* by row */
     uint32_t *order, *at;         /* ranks; rows */
 } alike;
@@ -95,7 +95,7 @@ static void deviate(double *out_half, double *out_most, alike *a, size_t count)
     *out_most = clock_element(a->spare, count, (9 * count - 1) / 10);
 }
 
-/* The shift that fits best, and what any other has at least. false: there is none. */
+/* The best shift, and the minimum of all others. false: none. */
 static bool find_shift(alike *a, alike_list *l)
 {
     const int64_t least = -(int64_t)a->lists->count, most = (int64_t)l->count;
@@ -118,7 +118,8 @@ static bool find_shift(alike *a, alike_list *l)
     return best_most < INFINITY;
 }
 
-/* What ends of one collective differ by, all over a list: *out, by row of the lowest rank. false: no memory. */
+/* The differences of the ends of one collective, over a whole list: *out, by row of the lowest rank. false: no
+ * memory. */
 static bool find_distances(bool *out_is_line, double *out, alike *a, const alike_list *l)
 {
     enum { SKEW_NS = 10000 };
@@ -138,7 +139,7 @@ static bool find_distances(bool *out_is_line, double *out, alike *a, const alike
     return fine;
 }
 
-/* All lists against the lowest rank's: what they have in common, and which ends lie together. */
+/* Compares all lists with the lowest rank's: common rows, and ends that are together. */
 static bool compare_lists(clock_alike_end *out, alike *a)
 {
     bool is_line = true, fine = true;
@@ -221,7 +222,8 @@ static double wait_limit(const alike *a, double transfer)
     return transfer + WAITS * a->tolerance + a->transfers * transfer;
 }
 
-/* Whether no set of ranks but that of all can be a group of its own; then what nobody exceeds who came last. */
+/* Whether no set of ranks except that of all can be a group of its own; then the maximum duration of a rank that
+ * arrived last. */
 static bool is_closed_by_all(double *out_limit, alike *a, size_t rows, uint32_t *spare)
 {
     for (size_t r = 0; r < a->ranks; r++) {
@@ -268,7 +270,7 @@ static bool add_event(alike *a, const alike_list *l, size_t row)
     return true;
 }
 
-/* Adds what is proven of an operation. */
+/* Adds the proven collectives of an operation. */
 static bool prove(clock_alike_end *out, alike *a, uint32_t operation, uint32_t *spare)
 {
     size_t rows = pick_rows(a, operation, spare), proven = 0;
@@ -373,7 +375,7 @@ static alike_list *order_lists(size_t *out_count, clock_job *j)
     return fine ? lists : NULL;
 }
 
-/* Why they cannot even be tried, so far as all streams tell. lists: by stream and rank; spare: room for as many. */
+/* Why they cannot be tried, by all streams. lists: by stream and rank; spare: room for as many. */
 static clock_alike_end look_at_ranks(const clock_job *j, const alike_list *lists, size_t count, int64_t *ranks,
                                      int64_t *spare)
 {

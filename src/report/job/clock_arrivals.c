@@ -1,7 +1,7 @@
-/* clock_arrivals.c - who came last to each collective, by the clocks of hosts, where their bars allow to say so
+/* clock_arrivals.c - the last rank to arrive at each collective, by host clocks, if their error bars allow it
  *
- * Report stragglers tells it from durations, without clocks; this holds as well where those say nothing, since a member
- * does not wait inside. Members of one host need no clock.
+ * Report stragglers derives it from durations, without clocks; this also works if durations are not conclusive, since a
+ * member does not wait inside. Members of one host need no clock.
  */
 #include "base/error.h"
 #include "report/job/clock_events.h"
@@ -12,7 +12,7 @@ typedef struct arrivals {
     const hd_clocks *clocks;
 } arrivals;
 
-/* Whether the last or the first of x's host is known to begin later than that of y's, or earlier; 0: nobody can say. */
+/* Whether the last or the first of x's host certainly begins later than that of y's, or earlier; 0: uncertain. */
 static int order_of(const arrivals *a, const clock_part *x, const clock_part *y, bool of_last)
 {
     int64_t wait, bar;
@@ -21,7 +21,7 @@ static int order_of(const arrivals *a, const clock_part *x, const clock_part *y,
     return known ? (wait > 0) - (wait < 0) : 0;
 }
 
-/* On one host, the last and the first are known: they stand for its members. */
+/* On one host, the last and the first are known: they represent its members. */
 static bool add_arrivals(void *user, const clock_part *parts, size_t count)
 {
     const arrivals *a = user;

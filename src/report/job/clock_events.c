@@ -1,8 +1,8 @@
-/* clock_events.c - the collectives of a job -> events of hosts
+/* clock_events.c - converts the collectives of a job to events of hosts
  *
- * Members with the same host share a clock, if the zero of their times is known; any other has a clock of its own.
- * Used are the operations that end for all at once. Those without a number are matched by their place within a step
- * of the same number: a count from the beginning of a recording may be off by one on one rank, in all of it.
+ * Members with the same host share a clock, if the zero of their times is known; any other member has a clock of its
+ * own. Only operations that end for all members at once are used. Those without a number are matched by their index
+ * within a step of the same number: a count from the beginning of a recording may be off by one for a whole rank.
  */
 #include "report/job/clock_events.h"
 
@@ -88,7 +88,7 @@ static bool is_same_run(const row *x, const row *y)
            x->group.name == y->group.name && x->group.stream == y->group.stream;
 }
 
-/* Of those that a root gives or takes, ends say little. */
+/* Collectives with a root give little information by their ends. */
 static bool is_of_all(hd_string operation)
 {
     static const char *const names[] = {"AllReduce", "AllGather", "ReduceScatter", "AllToAll"};
@@ -119,7 +119,8 @@ static clock_use use_of(hd_clock_event *out, const collector *c, row *r, int64_t
     return is_timed ? CLOCK_USED : CLOCK_UNTIMED;
 }
 
-/* Of which neither a group's name nor its size is told: it may be proven to be of all. An AllToAll is SendRecv too. */
+/* Neither the group's name nor its size is known: it may be proven to include all ranks. An AllToAll is SendRecv
+ * too. */
 static bool may_be_alike(const collector *c, const row *r)
 {
     if (r->group.name != HD_NONE || r->size != HD_NO_NUMBER || r->operation == HD_NONE) return false;
@@ -226,7 +227,7 @@ void clock_job_begin(clock_job *out)
                        .first = SIZE_MAX};
 }
 
-/* What is at hand becomes parts: all of its hosts. */
+/* Packs the collected events: all of their hosts. */
 static bool pack_events(clock_job *j)
 {
     bool fine = clock_parts_add(&j->parts, j->events, j->count);

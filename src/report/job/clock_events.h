@@ -1,4 +1,4 @@
-/* clock_events.h - the collectives of a job as what hosts tell of their clocks; clocks.c makes the report of it */
+/* clock_events.h - the collectives of a job as evidence about the clocks of hosts; clocks.c makes the report */
 #ifndef HD_REPORT_JOB_CLOCK_EVENTS_H
 #define HD_REPORT_JOB_CLOCK_EVENTS_H
 
@@ -6,18 +6,18 @@
 #include "report/job/cells.h"
 
 typedef struct clock_job_host {
-    uint32_t name;  /* text; HD_NONE: not told, then it is the clock of one rank alone */
+    uint32_t name;  /* text; HD_NONE: unknown, then it is the clock of a single rank */
     int64_t rank;   /* the lowest */
     uint64_t ranks; /* summaries of them */
     bool has_any;   /* collectives, used or not */
     bool has_alike; /* of those of clock_alike */
 } clock_job_host;
 
-/* What a collective is one of. */
+/* The identity of a collective's group. */
 typedef struct clock_job_group {
     uint32_t name;       /* text; HD_NONE: none */
     uint32_t is_counted; /* its sequences are those below */
-    int64_t stream;      /* that stands for the name */
+    int64_t stream;      /* used in place of the name */
     int64_t in_step;     /* collectives of the group in the step, where they are counted; -1: of clock_alike.c */
 } clock_job_group;
 
@@ -36,7 +36,7 @@ typedef struct clock_job_member {
 
 enum { CLOCK_ALIKE_LIST_MAX = 512, CLOCK_ALIKE_ROWS_MAX = 1 << 17 }; /* compared in a second or two, in 5 MB */
 
-/* A collective of a group of which neither name nor size is told. */
+/* A collective of a group with unknown name and size. */
 typedef struct clock_alike_row {
     uint32_t list, operation, host, member; /* list: of clock_alike */
     int64_t start_ns, end_ns;
@@ -46,7 +46,7 @@ typedef struct clock_alike_key {
     int64_t place, rank, device, stream; /* place: of the summary */
 } clock_alike_key;
 
-/* Why nothing is known of them, from stream to stream the one that comes last here. */
+/* Why nothing is known of them; over several streams, the last of these reasons. */
 typedef enum clock_alike_end {
     CLOCK_ALIKE_NONE,
     CLOCK_ALIKE_WORLD,
@@ -67,12 +67,12 @@ typedef struct clock_alike {
     clock_alike_row *rows;
     size_t count, capacity, in_list; /* in_list: rows of the list at hand */
     uint32_t near;
-    int64_t world; /* that all who have such tell; 0: nobody has any, -1: not told, or at odds */
+    int64_t world; /* world size that all who have one agree on; 0: none, -1: unknown, or contradictory */
     bool is_full, is_done;
     clock_alike_end end;
 } clock_alike;
 
-/* What became of a collective, or a hint. */
+/* How a collective, or a hint, was used. */
 typedef enum clock_use {
     CLOCK_USED,
     CLOCK_PROVEN,
@@ -96,11 +96,11 @@ typedef struct clock_job {
     clock_alike alike;
     hd_clock_hint *hints;
     size_t host_capacity, count, capacity, hint_count, hint_capacity;
-    size_t first;        /* place of the first member that tells anything; SIZE_MAX: none does */
+    size_t first;        /* index of the first member with any event; SIZE_MAX: none */
     uint32_t first_host; /* that it ran on */
     uint32_t last_host;  /* of the member that was added last */
     uint64_t uses[CLOCK_USES];
-    bool *shares; /* by host, once it is solved: collectives with another; NULL: all clocks are known */
+    bool *shares; /* by host, once it is solved: it shares collectives with another; NULL: all clocks are known */
 } clock_job;
 
 /* Whether it has that name. */
@@ -113,13 +113,14 @@ static inline bool clock_job_is_host(const clock_job *job, uint32_t host, hd_str
 
 /* All collectives of all members, host by host. Deinit it all the same on errors. */
 hd_status clock_job_init(clock_job *out, const hd_job *job, hd_table_builder *lost, hd_error *err);
-/* The same by one member after the other, which all stay in `events`; place: a number of its own. */
+/* The same, one member after the other, all of whose events stay in `events`; place: a number of its own. */
 void clock_job_begin(clock_job *out);
 hd_status clock_job_add(clock_job *out, const hd_job *job, size_t member, int64_t place, hd_table_builder *lost,
                         hd_error *err);
-/* hd_clocks_new of all, which become parts. Where that leaves a clock unknown, again with what clock_alike.c proves. */
+/* hd_clocks_new of all events, which are packed into parts. If that leaves a clock unknown, again with the collectives
+ * proven by clock_alike.c. */
 hd_status clock_job_solve(hd_clocks **out, clock_job *job, const hd_clock_options *options, hd_error *err);
-/* Why nothing is known of the clock of a host, in words; NULL: it is known. */
+/* Why the clock of a host is unknown, as text; NULL: it is known. */
 const char *clock_job_why(const clock_job *job, const hd_clocks *solved, uint32_t host);
 void clock_job_deinit(clock_job *job);
 
@@ -130,8 +131,8 @@ bool clock_alike_prove(clock_job *job);
 const char *clock_alike_text(clock_alike_end end);
 void clock_alike_deinit(clock_alike *of);
 
-/* Add the hints of a file: of lines "HOST OFFSET BAR", or, as mpisync writes them, "HOST RTT OFFSET", in seconds.
- * Errors: those of hd_input_open and hd_lines_next; FORMAT; MEMORY. */
+/* Adds the hints of a file: lines "HOST OFFSET BAR", or, as mpisync writes them, "HOST RTT OFFSET", in seconds. Errors:
+ * those of hd_input_open and hd_lines_next; FORMAT; MEMORY. */
 hd_status clock_hints_read(clock_job *job, const char *path, bool is_mpisync, hd_error *err);
 
 /* group, stream, operation, step and sequence of a collective; and the rank of a member. */

@@ -1,8 +1,8 @@
-/* clock_hints.c - what NTP, PTP or Open MPI's mpisync say of the clocks of hosts
+/* clock_hints.c - clock offsets of hosts from NTP, PTP or Open MPI's mpisync
  *
- * Format  a line per host: its name, then two numbers in seconds. By mpisync, as its -o writes it: the round trip to
- *         rank 0, and what to add for rank 0's clock, in microseconds' digits; half of the round trip is the bar, and
- *         one microsecond more for what is not written. Else: what to add for true time, and the bar
+ * Format  a line per host: its name, then two numbers in seconds. By mpisync -o: the round trip to rank 0,
+ *         and the offset to rank 0's clock, with microsecond digits; the bar is half of the round trip, plus one
+ *         microsecond for rounding. Else: the offset to true time, and the bar
  * Skips   lines that are empty or begin with #; hosts that are not in the job are counted
  */
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 enum { WORDS = 3 };
 
-/* As many words as there are, at most one more than WORDS. */
+/* All words, at most one more than WORDS. */
 static size_t split(hd_string out[WORDS], const hd_line *line)
 {
     size_t count = 0;

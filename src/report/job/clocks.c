@@ -1,4 +1,4 @@
-/* clocks.c - the report clocks: by how much the clocks of a job's hosts differ, and what that rests on */
+/* clocks.c - the report clocks: clock offsets between a job's hosts, and their evidence */
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -95,7 +95,7 @@ static void add_time(hd_table_builder *b, int64_t time_ns)
     gpu_cell_time(b, time_ns, time_ns != INT64_MIN && time_ns != INT64_MAX);
 }
 
-/* Where the evidence lies. */
+/* Within the evidence. */
 static int64_t worst_bar(const hd_clocks *solved, uint32_t host, const hd_clock_piece *piece)
 {
     int64_t offset, first = piece->bar_ns, last = piece->bar_ns;
@@ -106,7 +106,7 @@ static int64_t worst_bar(const hd_clocks *solved, uint32_t host, const hd_clock_
     return first > last ? first : last;
 }
 
-/* piece: NULL: nothing is known. */
+/* piece NULL: unknown. */
 static void add_clock(hd_table_builder *b, const clock_job *j, const hd_clocks *solved, uint32_t host,
                       const hd_clock_piece *piece)
 {
@@ -166,7 +166,7 @@ typedef struct clock_values {
 
 enum { CLOCKS, CONTRADICTION, ARRIVALS, EVIDENCE, LOST, TABLES };
 
-/* The host of that name; else the first that tells anything, by rank. HD_NONE: none of that name. */
+/* The host of that name; else the first one with any event, by rank. HD_NONE: none of that name. */
 static uint32_t reference_of(const clock_job *j, const char *name)
 {
     if (!name) return j->first_host;

@@ -1,15 +1,15 @@
 /* collectives.c - the rows of the report "communication" as records, numbered within their groups
  *
- * Groups: a name may stand for several groups of other ranks, which no rank knows of another's trace. Where ranks are
- * told, the lowest becomes part of the name, so that whoever compares names keeps them apart.
- * Messages: PyTorch numbers the sends and receives of each rank in a group together, whoever the other is, so that the
- * numbers of two ranks meet only in a group of two. In larger ones those of one rank to another are a group of their
- * own, "5 0>1", and counted: they arrive in the order in which they were sent.
- * Ascend: what it tells are tasks, of which many are one collective: those of one number, one after the other.
+ * Groups: a name may be that of several groups with different ranks, which one rank's trace does not show. If the ranks
+ * are known, the lowest becomes part of the name, so that names are unique. Messages: PyTorch numbers the sends and
+ * receives of each rank in a group together, for all peers, so that the numbers of two ranks agree only in a group of
+ * two. In larger groups those of one rank to another are a group of their own, "5 0>1", and counted: they arrive in the
+ * order of sending. Ascend: the trace has tasks, many of which are one collective: consecutive ones with the same
+ * number.
  *
- * Where the trace tells no numbers, place within the step stands for them: a rank that lost one, or whose recording
- * begins elsewhere, is out of line for that step alone. What is in no step, or in one without a number of its own,
- * counts on.
+ * If the trace has no numbers, the index within the step is used: a rank that lost one, or whose recording begins
+ * elsewhere, is misaligned for that step only. Collectives in no step, or in one without a unique number, continue the
+ * count.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -144,7 +144,7 @@ static bool read_row(hd_collective *out, rows *r, hd_arena *names, size_t row)
     return job_name_group(&out->group, text_of(r, row, RANKS), names) && name_pair(out, r, names, block, at);
 }
 
-/* Which collective a task is of; HD_NO_NUMBER: it is one itself. */
+/* The collective of a task; HD_NO_NUMBER: it is a collective itself. */
 static int64_t whole_of(rows *r, uint64_t event)
 {
     uint32_t at;
@@ -170,7 +170,7 @@ bool job_step_number(int64_t *out, hd_string name)
     return digits <= DIGITS_MAX && hd_fixed_parse_whole(out, name.data + name.size - digits, digits);
 }
 
-/* Those of one member and group, by start. What comes before the first step counts as of the one before that. */
+/* Those of one member and group, by start. Collectives before the first step belong to the step before it. */
 static void count_group(hd_collective *list, size_t count)
 {
     int64_t number, part = 0, place = 0;
@@ -208,7 +208,7 @@ static void join_tasks(hd_collectives *c, rows *r)
     c->count = count;
 }
 
-/* The table has what is in no step first. */
+/* In the table, collectives in no step come first. */
 static int compare(const hd_collective *x, const hd_collective *y)
 {
     int order = compare_groups(x, y);

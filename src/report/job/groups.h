@@ -1,11 +1,12 @@
-/* groups.h - the order of the groups of collectives, and what is one. Begin with collectives.c: a trace in, numbered
- * records out */
+/* groups.h - order and identity of the groups of collectives. Begin with collectives.c: a trace in, numbered records
+ * out */
 #ifndef HD_REPORT_JOB_GROUPS_H
 #define HD_REPORT_JOB_GROUPS_H
 
 #include <string.h>
 
 #include "base/memory/arena.h"
+#include "base/text/ends.h"
 #include "heddle/job.h"
 #include "report/gpu/gpu.h"
 
@@ -26,21 +27,22 @@ static inline bool job_is_pair(hd_string group)
     return true;
 }
 
-/* The next number of "[0, 1, 7]"; what stands behind something else is passed over. */
+/* The next number of "[0, 1, 7]"; anything else is skipped. */
 bool job_next_rank(int64_t *out, hd_string list, size_t *at);
-/* Programs give all their tensor-parallel groups the name "tp": with ranks told, "tp from 2" is that whose lowest is 2. A
- * name of digits alone is PyTorch's count of groups, which is the same on all ranks, and stays. false: no memory. */
+/* Programs give all their tensor-parallel groups the name "tp": with known ranks, "tp from 2" is the one whose lowest
+ * is 2. A name of digits alone is PyTorch's count of groups, which is the same on all ranks, and is unchanged. false:
+ * no memory. */
 bool job_name_group(hd_string *name, hd_string ranks, hd_arena *texts);
-hd_string job_group_as_told(hd_string name); /* the name that it was made of */
+hd_string job_group_as_told(hd_string name); /* the name that it was made from */
 
-/* Whether its bytes are the same on all ranks: where what each gives another is its own affair, they need not be. */
+/* Whether its bytes are the same on all ranks: they need not be if each pair exchanges its own amount. */
 static inline bool job_has_one_size(hd_string operation)
 {
     return operation.size != 8 ||
            (memcmp(operation.data, "AllToAll", 8) != 0 && memcmp(operation.data, "SendRecv", 8) != 0);
 }
 
-/* Of texts: an operation that is not told may be any. */
+/* For texts: an unknown operation may be any. */
 static inline bool job_kind_has_one_size(const gpu_texts *texts, uint32_t operation)
 {
     return operation == HD_NONE || job_has_one_size(gpu_text_of(texts, operation));
@@ -63,17 +65,15 @@ static inline int64_t job_part_of(int64_t sequence)
     return sequence < 0 ? -1 : sequence / HD_COLLECTIVES_OF_STEP;
 }
 
-/* 12 of "ProfilerStep#12". false: it is another name, such as that of the kernel after which what repeats is named. */
+/* 12 from "ProfilerStep#12". false: another name, such as that of the kernel that names repeated steps. */
 bool job_step_number(int64_t *out, hd_string name);
 
 /* Below, at or above 0. The unnamed come first, by stream. */
 static inline int job_compare_groups(const hd_collective *x, const hd_collective *y)
 {
-    size_t size = x->group.size < y->group.size ? x->group.size : y->group.size;
     int order = (x->group.data != NULL) - (y->group.data != NULL);
     if (!order && !x->group.data) order = job_compare_numbers(x->stream, y->stream);
-    if (!order && size) order = memcmp(x->group.data, y->group.data, size);
-    if (!order) order = job_compare_numbers((int64_t)x->group.size, (int64_t)y->group.size);
+    if (!order) order = hd_text_compare(x->group.data, x->group.size, y->group.data, y->group.size);
     return order ? order : x->is_point_to_point - y->is_point_to_point;
 }
 

@@ -1,6 +1,6 @@
 /* hds.c - jobs as files (.hds): chunks, then a directory of them: see docs/formats/hds.md
  *
- * Chunks stand table by table, in each member by member, so that one table of all ranks is one stretch of the file.
+ * Chunks are ordered by table, then member, so that one table of all ranks is contiguous in the file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -141,7 +141,7 @@ static hd_status write_directory(hd_output *out, const hd_job *job, const uint32
     return status;
 }
 
-/* Ours as they are listed, those that only files know by name: no order of adding shows. */
+/* Known tables in list order, then those that only files have, by name: independent of the order of adding. */
 static uint32_t *order_tables(const hd_job *job)
 {
     uint32_t *order = malloc((job->table_count + 1) * sizeof *order), own = 0;

@@ -1,9 +1,9 @@
 /* imbalance.c - report imbalance: how unevenly the ranks of a job share its time and memory, by kind, kernel and
  * operator
  *
- * In: tables of all members. A sample is what one rank has of one name, summed up over its devices and steps; all
- * samples are sorted by name and rank, and a run of them is a row. Parts of steps are summed up over the steps that all
- * ranks have, as often: what lies outside of steps, or in a step that a rank did not record, is no unevenness.
+ * In: tables of all members. A sample is the value of one rank for one name, summed over its devices and steps; all
+ * samples are sorted by name and rank, and a run of them is a row. Only steps that all ranks have, equally often, are
+ * summed: data outside of steps, or in a step that a rank did not record, is not imbalance.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -22,6 +22,8 @@ typedef struct sample {
     uint32_t name, doubt; /* texts */
 } sample;
 
+enum { PARTS = 6 }; /* steps, and what they are made of */
+
 typedef struct samples {
     sample *list;
     size_t count, capacity;
@@ -31,8 +33,8 @@ typedef struct job {
     const hd_job *of;
     gpu_texts texts;
     hd_table_builder *lost;
-    uint8_t *is_equal;     /* by text, of those that name a step: all ranks that have steps have it, as often */
-    size_t named;          /* texts of which is_equal tells */
+    uint8_t *is_equal;     /* by text of a step's name: all ranks with steps have it, equally often */
+    size_t named;          /* number of texts in is_equal */
     size_t equal, unequal; /* names of steps */
     size_t stepped;        /* ranks that have steps */
     sample first_unequal;  /* value: ranks that have it */
@@ -48,7 +50,7 @@ static bool add_sample(samples *s, int64_t rank, uint32_t name, int64_t value, u
     return true;
 }
 
-/* By name and rank, those of one rank as one. sums: they add up, else the largest counts. false: no memory. */
+/* Merges samples by name and rank. sums: they add up, else the largest counts. false: no memory. */
 static bool merge_samples(sample *list, size_t *count, bool sums, gpu_texts *texts)
 {
     sample *spare = malloc((*count + 1) * sizeof *spare);
@@ -74,7 +76,7 @@ static bool merge_samples(sample *list, size_t *count, bool sums, gpu_texts *tex
 
 /* ---- steps that all ranks have ---- */
 
-/* What each rank has of each name of a step: how often it is there. */
+/* How often each rank has each name of a step. */
 static hd_status count_steps(samples *s, job *j, hd_error *err)
 {
     static const job_wanted wanted[] = {{"rank", HD_VALUE_INT}, {"step", HD_VALUE_STRING}};
@@ -126,7 +128,7 @@ static hd_status find_equal_steps(job *j, hd_error *err)
     return status;
 }
 
-/* Whether what a rank has in a step is compared; HD_NONE: it is in none. Where no step is one of all, each counts. */
+/* Whether a rank's data in a step is compared; HD_NONE: in no step. If no step is common to all, each counts. */
 static bool is_compared(const job *j, uint32_t step)
 {
     if (!j->stepped) return true;
@@ -219,7 +221,7 @@ static void add_note_of_steps(hd_table_builder *b, const job *j)
     hd_table_add_text(b, text);
 }
 
-/* Ranks whose file has GPU work and no step, where others have steps. */
+/* Ranks whose file has GPU activities and no step, while others have steps. */
 static void add_note_of_stepless(hd_table_builder *b, const job *j, size_t members)
 {
     char text[160];
@@ -307,7 +309,6 @@ static bool add_row(hd_table_builder *b, job *j, const sample *s, size_t count, 
     return fine;
 }
 
-/* Frees the samples. */
 static hd_status add_table(hd_report *out, job *j, const char *table, samples *s, bool sums, hd_error *err)
 {
     hd_table_builder *b = NULL;
@@ -317,9 +318,40 @@ static hd_status add_table(hd_report *out, job *j, const char *table, samples *s
         for (end = i + 1; end < s->count && s->list[end].name == s->list[i].name;) end++;
         fine = add_row(b, j, s->list + i, end - i, !sums);
     }
-    free(s->list);
-    *s = (samples){0};
     if (fine && hd_table_sort(b, NULL, "cost") == HD_OK) return report_add(out, b, err);
+    hd_table_builder_free(b);
+    return status == HD_OK ? HD_NOMEM(err) : status;
+}
+
+/* A row per rank: its samples, each part once; they are sorted by rank after that. */
+static hd_status add_ranks(hd_report *out, job *j, samples *s, const char *const names[PARTS], hd_error *err)
+{
+    hd_table_builder *b = NULL;
+    hd_status status = report_builder(&b, &report_imbalance_about, "ranks", err);
+    sample *spare = malloc((s->count + 1) * sizeof *spare);
+    bool fine = status == HD_OK && spare;
+    uint32_t parts[PARTS];
+    for (size_t p = 0; p < PARTS && fine; p++)
+        fine = (parts[p] = gpu_text(&j->texts, names[p], strlen(names[p]))) != HD_NONE;
+    if (fine && s->count) HD_SORT_RUNS(s->list, spare, s->count, x, y, x->rank < y->rank);
+    for (size_t i = 0, end; fine && i < s->count; i = end) {
+        int64_t values[PARTS] = {0};
+        bool has[PARTS] = {false};
+        uint32_t doubt = HD_NONE;
+        for (end = i; fine && end < s->count && s->list[end].rank == s->list[i].rank; end++) {
+            for (size_t p = 0; p < PARTS; p++) {
+                if (parts[p] != s->list[end].name) continue;
+                values[p] = s->list[end].value;
+                has[p] = true;
+            }
+            fine = job_add_doubt(&doubt, &j->texts, s->list[end].doubt);
+        }
+        hd_table_add_int(b, s->list[i].rank);
+        for (size_t p = 0; p < PARTS; p++) gpu_cell_time(b, values[p], has[p]);
+        gpu_cell_text(b, &j->texts, doubt);
+    }
+    free(spare);
+    if (fine) return report_add(out, b, err);
     hd_table_builder_free(b);
     return status == HD_OK ? HD_NOMEM(err) : status;
 }
@@ -330,21 +362,25 @@ static hd_status add_tables(hd_report *out, job *j, hd_error *err)
 {
     static const char *const parts[] = {"compute", "exposed_communication", "exposed_copy",
                                         "idle",    "communication",         NULL};
-    static const char *const part_names[] = {"compute", "exposed communication", "exposed copies", "idle",
-                                             "all communication"};
-    static const char *const durations[] = {"duration", NULL}, *const step_names[] = {"steps"};
+    static const char *const part_names[PARTS] = {"steps",          "compute", "exposed communication",
+                                                  "exposed copies", "idle",    "all communication"};
+    static const char *const durations[] = {"duration", NULL};
     static const char *const peaks[] = {"peak", NULL}, *const peak_names[] = {"peak"};
     samples s = {0};
     hd_status status = find_equal_steps(j, err);
-    if (status == HD_OK) status = add_columns(&s, j, "steps", durations, step_names, HD_VALUE_DURATION, true, 0, err);
+    if (status == HD_OK) status = add_columns(&s, j, "steps", durations, part_names, HD_VALUE_DURATION, true, 0, err);
     if (status == HD_OK)
-        status = add_columns(&s, j, "breakdown", parts, part_names, HD_VALUE_DURATION, true,
+        status = add_columns(&s, j, "breakdown", parts, part_names + 1, HD_VALUE_DURATION, true,
                              GPU_FIGURE_TIME | GPU_FIGURE_IDLE, err);
     if (status == HD_OK) status = add_table(out, j, "imbalance", &s, true, err);
+    if (status == HD_OK) status = add_ranks(out, j, &s, part_names, err);
+    s.count = 0;
     if (status == HD_OK) status = add_names(&s, j, "kernels", GPU_FIGURE_TIME, err);
     if (status == HD_OK) status = add_table(out, j, "kernels", &s, true, err);
+    s.count = 0;
     if (status == HD_OK) status = add_names(&s, j, "operators", 0, err);
     if (status == HD_OK) status = add_table(out, j, "operators", &s, true, err);
+    s.count = 0;
     if (status == HD_OK) status = add_columns(&s, j, "memory", peaks, peak_names, HD_VALUE_BYTES, false, 0, err);
     if (status == HD_OK) status = add_table(out, j, "memory", &s, false, err);
     free(s.list);
@@ -383,6 +419,16 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 static const hd_report_column part_columns[] = {
     {"what", HD_VALUE_STRING, "of the steps that all ranks have: their time, and parts of it as of report breakdown"},
     SPREAD(HD_VALUE_DURATION)};
+static const hd_report_column rank_columns[] = {
+    {"rank", HD_VALUE_INT, "where the trace does not state it: the position of its file, from 0"},
+    {"steps", HD_VALUE_DURATION, "time of the steps that all ranks have; null here and below: the rank has none of it"},
+    {"compute", HD_VALUE_DURATION, "as of report breakdown, in these steps, summed over its devices"},
+    {"exposed_communication", HD_VALUE_DURATION, "likewise; it includes waiting for other ranks"},
+    {"exposed_copies", HD_VALUE_DURATION, "likewise"},
+    {"idle", HD_VALUE_DURATION, "likewise"},
+    {"communication", HD_VALUE_DURATION, "likewise: exposed or not"},
+    GPU_COLUMN_DOUBT,
+    {0}};
 static const hd_report_column name_columns[] = {{"name", HD_VALUE_STRING, "in full"}, SPREAD(HD_VALUE_DURATION)};
 static const hd_report_column memory_columns[] = {{"what", HD_VALUE_STRING, "peak: of what was allocated on a device"},
                                                   SPREAD(HD_VALUE_BYTES)};
@@ -395,6 +441,7 @@ static const hd_report_table_about tables[] = {
      .chart = HD_CHART_BARS,
      .chart_label = "what",
      .chart_values = "min,mean,max"},
+    {.name = "ranks", .meaning = "a row per rank: its steps and their parts", .columns = rank_columns},
     {.name = "kernels", .meaning = "a row per kernel: its time on each rank", .columns = name_columns},
     {.name = "operators", .meaning = "a row per operator: its time on each rank", .columns = name_columns},
     {.name = "memory", .meaning = "the peak of each rank", .columns = memory_columns},

@@ -1,4 +1,4 @@
-/* job.c - a job: members made of traces or found in files, in one order */
+/* job.c - a job: members made from traces or found in files, in one order */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
+#include "base/text/ends.h"
 #include "report/gpu/gpu.h"
 #include "report/job/job.h"
 #include "table/pack.h"
@@ -161,13 +162,11 @@ static int compare_unsigned(uint64_t x, uint64_t y)
 
 static int compare_texts(hd_string x, hd_string y)
 {
-    size_t size = x.size < y.size ? x.size : y.size;
     int order = (y.data != NULL) - (x.data != NULL);
-    if (!order && size) order = memcmp(x.data, y.data, size);
-    return order ? order : compare_unsigned(x.size, y.size);
+    return order ? order : hd_text_compare(x.data, x.size, y.data, y.size);
 }
 
-/* Numbers, the unknown last: it is the lowest, so that what is one less stands behind the highest. */
+/* Numbers, the unknown last: it is the lowest value, so that subtracting one makes it the highest. */
 static int compare_numbers(int64_t x, int64_t y)
 {
     return compare_unsigned((uint64_t)x - 1 - (uint64_t)INT64_MIN, (uint64_t)y - 1 - (uint64_t)INT64_MIN);
@@ -250,7 +249,7 @@ static hd_decompressor *take_spare(const hd_job *job)
     return taken;
 }
 
-/* What was in a place moves to the next; the last is too many. */
+/* The spare in a place moves to the next; the last one is freed. */
 static void put_spare(const hd_job *job, hd_decompressor *spare)
 {
     for (int i = 0; i < JOB_SPARES && spare; i++) spare = atomic_exchange(&job->spares[i], spare);
@@ -327,7 +326,7 @@ hd_status hd_job_table(hd_table **out, const hd_job *job, size_t member, const c
 
 /* ---- all members ---- */
 
-/* The columns of the first member that has the table; others differ only if another version wrote them. */
+/* The columns of the first member with the table; others differ only if another version wrote them. */
 static hd_status begin_whole(hd_table_builder **out, const hd_table *table, hd_error *err)
 {
     HD_TRY(hd_table_builder_new(out, hd_table_name(table), err));

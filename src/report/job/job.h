@@ -1,7 +1,7 @@
-/* job.h - the summaries of a job: how they are made, kept and stored
+/* job.h - the summaries of a job: making, caching and storing them
  *
  * In: traces and .hds files. Out: members with packed tables. Begin with job.c; summary.c makes the tables of a trace,
- * sums.c those of its kernels and operators, hds.c reads and writes files, whose bytes are docs/formats/hds.md.
+ * sums.c those of its kernels and operators, hds.c reads and writes files in the format of docs/formats/hds.md.
  */
 #ifndef HD_REPORT_JOB_JOB_H
 #define HD_REPORT_JOB_JOB_H
@@ -19,7 +19,7 @@ typedef struct job_chunk {
     bool is_lost;      /* it was there, and is damaged */
     uint64_t checksum; /* of the compressed bytes */
     uint64_t offset;   /* in the file */
-    uint8_t *data;     /* owned; NULL: it lies in the file */
+    uint8_t *data;     /* owned; NULL: in the file */
 } job_chunk;
 
 typedef struct job_member {
@@ -35,8 +35,8 @@ typedef struct job_file {
 } job_file;
 
 struct hd_job {
-    pthread_mutex_t lock; /* of what follows, while it grows */
-    char **tables;        /* names: those of hd_job_table_at, then others that files have */
+    pthread_mutex_t lock; /* for the following members, while they grow */
+    char **tables;        /* names: those of hd_job_table_at, then others found in files */
     uint32_t table_count;
     size_t table_capacity;
     job_member *members;
@@ -65,23 +65,23 @@ hd_status job_chunk_read(uint8_t **out, const hd_job *job, const job_member *mem
 hd_status job_packed_table(char **buffer, size_t *capacity, size_t *out_size, const hd_job *job, size_t member,
                            const char *name, hd_error *err);
 uint64_t job_table_bytes(const hd_job *job, const char *name); /* unpacked, of all members */
-/* The first member of a rank; else that at this place, whose rank is not known; else the count of members. */
+/* The first member of a rank; else the one at this index, whose rank is unknown; else the count of members. */
 size_t job_place_of_rank(const hd_job *job, int64_t rank);
 /* `err` with the path of its file. */
 void job_error_of(hd_error *err, const hd_job *job, size_t member);
 
-/* What `add` gets is one table of the summary, which is freed afterwards. */
+/* Called with one table of the summary, which is freed afterwards. */
 typedef hd_status job_add_table(void *user, const hd_table *table, hd_error *err);
 /* Fills `out` and calls `add` for each table that is not empty; texts of `out` are malloc'ed. */
 typedef hd_status job_summarizer(hd_job_member *out, const hd_trace *trace, const char *path, job_add_table *add,
                                  void *user, hd_error *err);
 job_summarizer job_summarize;
 job_summarizer job_summarize_place; /* the rank and its process groups alone */
-/* What hd_job_misfits needs of a trace, for one that is not written. By one thread. */
+/* The data of a trace that hd_job_misfits needs, for a summary that is not written. By one thread. */
 hd_status job_add_place(hd_job *job, const hd_trace *trace, const char *path, int64_t rank, hd_error *err);
 /* hd_collectives_new of input->trace, with launches where they are there. */
 hd_status job_collectives_new(hd_collectives **out, const hd_report_input *input, hd_error *err);
-/* By collective, how long its device runs something else between the end of the one before it there and its start;
+/* By collective, how long its device runs other activities between the end of the previous one there and its start;
  * HD_NO_TIME: it is the first. The caller frees *out, which is NULL after a failure. Errors: MEMORY, LIMIT. busy.c */
 hd_status job_busy_before(int64_t **out, const hd_collectives *all, const hd_report_input *input, hd_error *err);
 /* The tables `kernels` and `operators`. */

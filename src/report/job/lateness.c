@@ -1,8 +1,8 @@
-/* lateness.c - how late each member was in each step, and how that stands out among its peers
+/* lateness.c - how late each member was in each step, and how it deviates from its peers
  *
- * Arrivals come member by member, and are gone through twice, so that no more than the steps of one member are whole:
- * the first time gives a number for each step, these the middle and spread among peers, and the second time the steps
- * with their scores.
+ * Arrivals come member by member, and are walked twice, so that only the steps of one member are in memory: the first
+ * pass gives a number for each step, from which median and spread among peers are computed, and the second pass the
+ * steps with their scores.
  */
 #include <math.h>
 #include <stdlib.h>

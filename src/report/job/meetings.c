@@ -1,16 +1,16 @@
-/* meetings.c - collectives of all members matched by group and number
+/* meetings.c - matches the collectives of all members by group and number
  *
- * Summaries are read once. Of a row stays what is needed when all are known: which meeting it is of, its duration and
- * its step, as varints. Members of a group mostly have the same collectives in one order, so that the meeting of a row
- * is the one behind that of the row before: this is tried first, and a hash table then. A packed row is
+ * Summaries are read once. Of a row only the data needed later is kept: its collective instance, its duration and its
+ * step, as varints. Members of a group mostly have the same collectives in one order, so that the instance of a row is
+ * the one after that of the previous row: this is tried first, then a hash table. A packed row is
  *
- *   the duration, shifted by 1; bit 0: what follows is there
- *   meeting - (that of the row before + 1), zigzag, shifted by 3; bit 0: another step than the row before, bit 1: has
- *   no duration, bit 2: of another kind than its meeting
+ *   the duration, shifted by 1; bit 0: the following parts are present
+ *   instance - (that of the previous row + 1), zigzag, shifted by 3; bit 0: another step than the previous row, bit 1:
+ *   no duration, bit 2: of another kind than its instance
  *   with bit 2 of that: the kind
  *   with bit 0 of that: the differences of the step's text and of its start, zigzag
  *
- * where the row before the first of a part is of meeting -1 and in no step.
+ * where the row before the first of a part has instance -1 and no step.
  */
 #include "report/job/meetings_impl.h"
 
@@ -56,7 +56,7 @@ typedef struct row {
     int64_t sequence, bytes, size;
     uint32_t operation;
     bool is_counted, has_rank;
-    packed_row packed; /* but for the meeting */
+    packed_row packed; /* except the meeting */
 } row;
 
 static int64_t duration_of(int64_t start, int64_t end)
@@ -120,12 +120,12 @@ bool meetings_add_defect(meetings_maker *k, uint32_t of, job_defect defect, uint
     if (at == known) m->defects[m->defect_count++] = (job_meeting_defect){of, defect, member, 0};
     job_meeting_defect *d = &m->defects[at];
     d->members += members;
-    bool by_rows = defect != JOB_DOUBLE && defect < JOB_MISSING; /* else members come in order */
+    bool by_rows = defect != JOB_DOUBLE && defect < JOB_MISSING; /* otherwise members come in order */
     if (by_rows && is_before(k, member, d->first)) d->first = member;
     return true;
 }
 
-/* A member, and its seat in a group. */
+/* A member, and its participant number in a group. */
 static bool find_seat(meetings_maker *k, const row *r)
 {
     job_meetings *m = k->m;
@@ -144,7 +144,7 @@ static bool find_seat(meetings_maker *k, const row *r)
     return true;
 }
 
-/* Whose row it is, and the last that this one has of the group. */
+/* The owner of a row, and its last one of the group. */
 static bool seat_member(meetings_maker *k, const row *r, size_t place)
 {
     job_meetings *m = k->m;
@@ -331,7 +331,7 @@ static bool order_meetings(meetings_maker *k)
 
 /* ---- what does not match ---- */
 
-/* Members of a group come in the order of its seats: a meeting that was there at all seats so far lacks nobody yet. */
+/* Members of a group come in participant order: an instance that all participants so far have is complete so far. */
 static bool pass_member(meetings_maker *k, const job_rows *part)
 {
     job_meetings *m = k->m;
@@ -368,7 +368,7 @@ static bool pass_members(meetings_maker *k)
     return fine;
 }
 
-/* Meetings that lack members, and what that and other defects mean for them. */
+/* Instances with missing members, and what that and other defects mean for them. */
 static bool judge_meetings(meetings_maker *k)
 {
     job_meetings *m = k->m;
@@ -499,7 +499,7 @@ void job_meetings_deinit(job_meetings *m)
 
 enum { LEAVE_BYTES = 1 << 13 };
 
-/* Gives whole pages of rows back to the system. */
+/* Returns whole pages of rows to the system. */
 static void leave_rows(const hd_bytes *rows, size_t first, size_t end)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)rows->data;
@@ -510,7 +510,7 @@ static void leave_rows(const hd_bytes *rows, size_t first, size_t end)
 bool job_meetings_walk(job_meetings *m, bool (*each)(void *user, const job_arrival *arrival), void *user)
 {
     bool fine = true;
-    size_t first = 0, end = 0; /* of parts that stood one behind the other, what is not given back */
+    size_t first = 0, end = 0; /* of consecutive parts, the memory not returned yet */
     for (size_t p = 0; p < m->part_count && fine; p++) {
         const job_rows *part = &m->parts[p];
         const job_party *party = &m->members[part->member];

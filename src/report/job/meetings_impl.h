@@ -1,4 +1,4 @@
-/* meetings_impl.h - what meetings.c and uneven.c share while meetings are made */
+/* meetings_impl.h - shared by meetings.c and uneven.c while collective instances are matched */
 #ifndef HD_REPORT_JOB_MEETINGS_IMPL_H
 #define HD_REPORT_JOB_MEETINGS_IMPL_H
 
@@ -6,47 +6,47 @@
 #include "report/job/meetings.h"
 
 typedef struct group_facts {
-    int64_t size; /* as the first tells that tells it; HD_NO_NUMBER */
+    int64_t size; /* from the first member that has it; HD_NO_NUMBER */
     uint32_t members;
     bool is_counted, is_several;
     uint32_t place;     /* in the order of groups */
     size_t seat;        /* its first */
-    uint32_t met, last; /* while members are gone through: how many were in it, and the last of these + 1 */
+    uint32_t met, last; /* while members are walked: how many were in it, and the last of these + 1 */
 } group_facts;
 
-/* Of a meeting, while members are gone through. */
+/* State of an instance while members are walked. */
 typedef struct met {
     uint32_t last;    /* member that has it, + 1 */
-    uint32_t members; /* rows but for doubles */
-    uint32_t present; /* of the seats of its group so many have it before the first that lacks it */
+    uint32_t members; /* rows without duplicates */
+    uint32_t present; /* number of participants of its group that have it before the first without it */
 } met;
 
 /* A packed row. */
 typedef struct packed_row {
     uint32_t meeting, step;       /* step: text; HD_NONE: in none */
     int64_t step_start, duration; /* HD_NO_NUMBER: not known */
-    uint32_t kind;                /* where it is not that of the meeting; HD_NONE */
+    uint32_t kind;                /* if it differs from that of the instance; HD_NONE */
 } packed_row;
 static const packed_row meetings_before_first = {UINT32_MAX, HD_NONE, HD_NO_NUMBER, HD_NO_NUMBER, HD_NONE};
 
-/* The meetings of a group in one step, where numbers are counted in it. */
+/* The instances of a group in one step, if numbers are counted in it. */
 typedef struct meetings_unit {
     size_t first, end; /* of `order` */
     uint32_t members;  /* that have any of them */
     uint32_t lowest;   /* of these */
     uint32_t last;     /* while members are gone through: of these, + 1 */
-    bool is_uneven;    /* not all of these have as many: which are one is not known */
-    bool is_mixed;     /* all have as many, not of the same operations and bytes: nor is it here */
+    bool is_uneven;    /* members have different numbers of them: which ones match is unknown */
+    bool is_mixed;     /* equal numbers, but different operations and bytes: unknown, too */
     bool has_double;
 } meetings_unit;
 
 typedef struct meetings_maker {
     job_meetings *m;
-    gpu_groups members, seats, defects; /* keys: job_party; group and member; meeting and defect */
-    hd_slots found;                     /* meetings, by group and number */
+    gpu_groups members, seats, defects; /* keys: job_party; group and member; instance and defect */
+    hd_slots found;                     /* instances, by group and number */
     group_facts *facts;                 /* by group */
     met *met;                           /* by meeting */
-    uint32_t *unit_of;                  /* by meeting; HD_NONE: its group has numbers; NULL: all have */
+    uint32_t *unit_of;                  /* by instance; HD_NONE: its group has numbers; NULL: all have */
     meetings_unit *units;
     size_t fact_capacity, capacity, seat_capacity, defect_capacity, part_capacity, unit_count, unit_capacity;
     /* Of the row before; is_first: there is none in this summary. */
@@ -62,9 +62,9 @@ bool meetings_add_defect(meetings_maker *maker, uint32_t of, job_defect defect, 
 
 /* ---- uneven.c ---- */
 
-/* After the order of meetings: unit_of and units, as yet without members. false: no memory. */
+/* After sorting instances: sets unit_of and units, without members yet. false: no memory. */
 bool meetings_find_units(meetings_maker *maker);
-/* After members were gone through: in which units not all have the same, and what they lack. false: no memory. */
+/* After walking members: in which units members differ, and what is missing. false: no memory. */
 bool meetings_judge_units(meetings_maker *maker);
 
 static inline meetings_unit *meetings_unit_of(const meetings_maker *maker, uint32_t meeting)

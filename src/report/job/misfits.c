@@ -1,8 +1,8 @@
-/* misfits.c - what does not fit together among the ranks of a job
+/* misfits.c - contradictions among the ranks of a job
  *
- * Members tell rank, size of the world, process groups and when they were recorded, in no order. A group of one name
- * that has other ranks for another is of another job only if a rank is in both: programs part a group into several of
- * one name. Recordings of one job lie apart by what clocks of hosts differ, and that is not minutes.
+ * Members give rank, world size, process groups and recording time, in any order. A group of one name with different
+ * ranks is a contradiction only if a rank is in both: programs split a group into several of one name. Recordings of
+ * one job differ in time by clock offsets, which are not minutes.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 #include "report/job/cells.h"
 #include "report/job/groups.h"
 
-/* A rank of a list, and the first list of its group that it stands in. */
+/* A rank of a list, and the first list of its group with this rank. */
 typedef struct seat {
     uint32_t list; /* text */
     int64_t teller;
@@ -73,7 +73,7 @@ static void append_range(hd_misfit *m, uint64_t *ranges, int64_t first, int64_t 
     if (last > first) append(m, "-%" PRId64, last);
 }
 
-/* "3-5, 9", of which the unknown are left out. Sorts them. */
+/* "3-5, 9", without unknown ones. Sorts them. */
 static bool append_ranks(hd_misfit *m, int64_t *ranks, size_t count)
 {
     int64_t *spare = malloc((count + 1) * sizeof *spare);
@@ -90,7 +90,7 @@ static bool append_ranks(hd_misfit *m, int64_t *ranks, size_t count)
 
 /* ---- ranks ---- */
 
-/* The size of the world that most tell, of several the first by rank. */
+/* The most frequent world size, of several the first by rank. */
 static int64_t find_world(finder *f)
 {
     gpu_groups sizes = {.key_size = sizeof(int64_t)};
@@ -135,7 +135,10 @@ static void find_missing(finder *f, int64_t world)
         }
         if (rank >= next && rank < INT64_MAX) next = rank + 1;
     }
-    append(m, "%" PRIu64 " of %" PRId64 " ranks are missing: %s", m->count, world, list.text);
+    if (m->count == 1)
+        append(m, "rank %s of %" PRId64 " is missing", list.text, world);
+    else
+        append(m, "%" PRIu64 " of %" PRId64 " ranks are missing: %s", m->count, world, list.text);
     f->line_count += m->count > 0;
 }
 
@@ -173,7 +176,7 @@ static void say_group(finder *f, uint32_t group, int64_t teller, int64_t other)
         append(m, " for rank %" PRId64 " than for rank %" PRId64, teller, other);
 }
 
-/* spelling: a list as it was told, of which most are seen before. */
+/* spelling: the original text of a list, most of which recur. */
 static bool see_list(finder *f, uint32_t group, uint32_t spelling, int64_t teller)
 {
     const uint32_t key[2] = {group, spelling};
@@ -199,7 +202,7 @@ static bool see_list(finder *f, uint32_t group, uint32_t spelling, int64_t telle
     return true;
 }
 
-/* The name without what tells groups of one name apart. false: no memory. */
+/* The name without the suffix that distinguishes groups of one name. false: no memory. */
 static bool as_told(uint32_t *group, gpu_texts *texts)
 {
     const hd_string made = gpu_text_of(texts, *group), name = job_group_as_told(made);
@@ -244,7 +247,7 @@ static hd_status find_groups(finder *f, hd_error *err)
 static hd_status see_recording(void *user, size_t place, const job_cells *cells, hd_error *err)
 {
     enum { START, END };
-    static const int64_t in_2001 = INT64_C(1000000000000000000); /* what is before is counted from another zero */
+    static const int64_t in_2001 = INT64_C(1000000000000000000); /* earlier times count from another zero */
     finder *f = user;
     const hd_job_member *m = hd_job_at(f->job, place);
     int64_t start = cells->rows ? job_int(cells, 0, START) : HD_NO_TIME;
@@ -256,7 +259,7 @@ static hd_status see_recording(void *user, size_t place, const job_cells *cells,
     return HD_OK;
 }
 
-/* Where nothing was recorded for longest is between two jobs, if that is minutes; those of the smaller are told. */
+/* The longest time without a recording is between two jobs, if it is minutes; the smaller part is reported. */
 static bool say_apart(finder *f, hd_misfit *m)
 {
     static const int64_t minute = INT64_C(60000000000), hour = 60 * minute;

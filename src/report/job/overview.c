@@ -1,7 +1,7 @@
-/* overview.c - which ranks of a job are there, what differs among them, and which of them stopped early
+/* overview.c - the ranks of a job that exist, their differences, and which of them stopped early
  *
- * Members are read one after the other. Of each rank stay its steps in three numbers, of each of its groups the last
- * collective, and of the ledgers sums by code.
+ * Members are read one after the other. Kept are, for each rank its steps in three numbers, for each of its groups the
+ * last collective, and of the ledgers sums by code.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,7 @@ typedef struct last {
     bool is_counted;
 } last;
 
-/* A rank, and a group of which it is. */
+/* A rank, and one of its groups. */
 typedef struct seat {
     int64_t rank;
     uint64_t group; /* text */
@@ -63,7 +63,7 @@ typedef struct overview {
     hd_table_builder *job, *findings, *missing, *doubles, *worlds, *other_steps, *behind, *ledgers, *lost;
 } overview;
 
-/* ---- what members tell ---- */
+/* ---- data of members ---- */
 
 static part *find_part(overview *o, uint32_t member, int64_t rank)
 {
@@ -246,7 +246,7 @@ static bool count_one(gpu_groups *keys, tally **list, size_t *capacity, const ta
     return true;
 }
 
-/* A row per world size; *out: the one that most tell. */
+/* A row per world size; *out: the most frequent one. */
 static bool add_worlds(overview *o, int64_t *out)
 {
     gpu_groups keys = {0};
@@ -277,7 +277,7 @@ static void add_file(hd_table_builder *b, const overview *o, const part *p)
     hd_table_add_string(b, m->file.data ? m->file.data : "", m->file.size);
 }
 
-/* A row per rank whose steps are others than those of most, which *out becomes. */
+/* A row per rank whose steps differ from those of most ranks, which *out is set to. */
 static bool add_other_steps(overview *o, tally *out)
 {
     gpu_groups keys = {0};
@@ -332,7 +332,7 @@ static void add_double(overview *o, const part *p)
     hd_table_add_count(o->doubles, p->steps);
 }
 
-/* world: HD_NO_NUMBER: what lies between ranks is missing. */
+/* world: HD_NO_NUMBER: ranks between existing ones are missing. */
 static ranks_found look_at_ranks(overview *o, int64_t world)
 {
     ranks_found found = {0};
@@ -359,8 +359,8 @@ static ranks_found look_at_ranks(overview *o, int64_t world)
     return found;
 }
 
-/* Of the groups that ranks are told to be in, those in which they have no collective though others do, as rows of
- * `lasts` without a number. */
+/* Adds groups in which a rank is listed, but has no collective though others do, as rows of `lasts` without a
+ * number. */
 static bool find_absent(overview *o, size_t *count)
 {
     gpu_groups present = {.key_size = sizeof(seat)};
@@ -553,7 +553,7 @@ static const hd_report_table_about tables[] = {
     {.name = "lost", .meaning = "what of the summaries cannot be read", .columns = lost_columns},
     {0}};
 
-/* What of the summaries cannot be read is told once. */
+/* Unreadable parts of summaries are reported once. */
 static hd_status find_first(overview *o, hd_error *err)
 {
     hd_table_builder *lost;

@@ -7,7 +7,7 @@
 #include "report/job/groups.h"
 #include "trace/ranks.h"
 
-/* GPU work is of several ranks, or devices of one. */
+/* Whether GPU activities are of several ranks, or devices of one. */
 static bool has_several(const hd_trace *trace, const hd_launches *launches)
 {
     uint32_t first = HD_NONE, seen = HD_NONE;
@@ -31,8 +31,8 @@ static int compare(const hd_collective *x, const hd_collective *y)
     return order ? order : job_compare_numbers(x->device, y->device);
 }
 
-/* Whether list[0 … count) is one operation, of each rank and device once; the rank of all is known, or of none. Where
- * numbers are counted, other bytes are of another collective. */
+/* Whether list[0 … count) is one operation, with each rank and device once; the rank of all is known, or of none. If
+ * numbers are counted, different bytes mean another collective. */
 static bool is_one(const hd_collective *const *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -53,8 +53,8 @@ static size_t one_end(const hd_collective *const *list, size_t count, size_t i)
     return end;
 }
 
-/* Where numbers are counted what a group has in a step is one if all ranks have as many: else who lacks which is not
- * known. */
+/* With counted numbers the collectives of a group in a step match if all ranks have as many: otherwise it is unknown
+ * which are missing. */
 static bool is_same_step(const hd_collective *x, const hd_collective *y)
 {
     return x->sequence_is_counted && y->sequence_is_counted && job_compare_groups(x, y) == 0 &&

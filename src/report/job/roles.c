@@ -58,7 +58,7 @@ static int dimension_of(hd_string description)
 
 typedef struct seat {
     uint32_t group;
-    bool is_told; /* by a list of ranks; else the rank was seen in it */
+    bool is_told; /* by a list of ranks; else inferred from the rank's collectives */
     int64_t rank;
 } seat;
 
@@ -87,7 +87,7 @@ static bool find_group(uint32_t *out, maker *m, uint32_t name)
     return hd_map_set(&m->groups, name, 0, *out);
 }
 
-/* "[0, 1, 7]"; a list that is cut tells nobody. */
+/* "[0, 1, 7]"; a truncated list is not used. */
 static bool add_list(maker *m, uint32_t group, hd_string list)
 {
     size_t first = m->count, at = 0;

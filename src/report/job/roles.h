@@ -1,6 +1,6 @@
-/* roles.h - where ranks stand in the process groups of a job: its tensor-parallel position, its pipeline stage …
+/* roles.h - positions of ranks in the process groups of a job: tensor-parallel position, pipeline stage …
  *
- * In: the tables `groups` and `collectives` of all members. Begin with topology.c, which shows all of it.
+ * In: the tables `groups` and `collectives` of all members. Begin with topology.c, which reports all of it.
  */
 #ifndef HD_REPORT_JOB_ROLES_H
 #define HD_REPORT_JOB_ROLES_H
@@ -19,10 +19,10 @@ typedef enum job_dimension {
 /* A group: its members by rank. */
 typedef struct job_group {
     uint32_t name, description, backend; /* texts; HD_NONE */
-    int64_t size;                        /* as traces tell it; HD_NO_NUMBER */
+    int64_t size;                        /* from traces; HD_NO_NUMBER */
     int dimension;                       /* job_dimension; -1: another */
     size_t first, count;                 /* of `ranks` */
-    bool is_told;                        /* else they are those whose traces know it */
+    bool is_told;                        /* listed; else the members are those whose traces have the group */
 } job_group;
 
 /* The position of a rank in its group of each dimension; -1: it is in none. */
@@ -40,8 +40,8 @@ typedef struct job_roles {
     size_t count;
 } job_roles;
 
-/* Of all members of so many jobs. The caller calls job_roles_deinit, also after a failure. looks_at_all: groups as well
- * that only collectives name. lost: as of job_cells_of. Errors: MEMORY. */
+/* Of all members of several jobs. The caller calls job_roles_deinit, also after a failure. looks_at_all: also groups
+ * that occur only in collectives. lost: as of job_cells_of. Errors: MEMORY. */
 hd_status job_roles_init(job_roles *out, const hd_job *const *jobs, size_t count, bool looks_at_all,
                          hd_table_builder *lost, hd_error *err);
 void job_roles_deinit(job_roles *roles);

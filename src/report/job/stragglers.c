@@ -1,4 +1,4 @@
-/* stragglers.c - who of a job came last to its collectives, by how much, and what of them does not match */
+/* stragglers.c - the members of a job that arrived last at its collectives, by how much, and mismatches */
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 typedef struct member {
     int64_t rank, device;
     uint32_t host, doubt; /* texts */
-    uint32_t role;        /* those of the same tensor-parallel position and pipeline stage have one */
+    uint32_t role;        /* members of the same tensor-parallel position and pipeline stage have the same one */
     int64_t tp, pp;
     uint64_t compared, last;
     gpu_i128 late, waited, transfer;
@@ -23,7 +23,7 @@ typedef struct member {
 
 /* A row of the table waits. */
 typedef struct wait {
-    uint32_t place, member, step; /* place: in the order of meetings; step: text */
+    uint32_t place, member, step; /* place: in the order of instances; step: text */
     int64_t waited;
 } wait;
 
@@ -45,7 +45,7 @@ typedef struct job {
 
 /* ---- members ---- */
 
-/* The host of a rank: that of the member that tells one, of several the first; and what its times rest on. */
+/* The host of a rank: that of the first member with one; and the defects that affect its times. */
 static bool find_hosts(job *j, const uint32_t *doubts)
 {
     for (size_t i = 0; i < j->member_count; i++) {
@@ -78,7 +78,7 @@ static hd_status make_members(job *j, hd_error *err)
     return status;
 }
 
-/* What traces tell of process groups. */
+/* Process groups from the traces. */
 static hd_status find_roles(job *j, hd_error *err)
 {
     job_roles roles = {0};
@@ -186,8 +186,8 @@ static bool add_bandwidths(job *j)
     return fine;
 }
 
-/* Collectives of the group behind number `sequence`; where they are counted numbers have gaps. [first, end): of the
- * group, in their order. */
+/* Number of the group's collectives after number `sequence`; counted numbers have gaps. [first, end): of the group, in
+ * order. */
 static uint64_t count_behind(const job_meetings *m, size_t first, size_t end, int64_t sequence)
 {
     size_t low = first, high = end;
@@ -196,7 +196,7 @@ static uint64_t count_behind(const job_meetings *m, size_t first, size_t end, in
     return last->is_counted ? end - low : (uint64_t)last->sequence - (uint64_t)sequence;
 }
 
-/* Seats are by group, in the order of those of meetings. */
+/* Participants are by group, in the order of those of instances. */
 static void add_lasts(job *j)
 {
     const job_meetings *m = &j->meetings;
@@ -271,7 +271,7 @@ static int compare_roles(const member *x, const member *y)
     return job_compare_numbers(x->role, y->role);
 }
 
-/* Of peers: where their spread is 0, nobody stands out. */
+/* Among peers: with a spread of 0, there are no outliers. */
 static bool score_peers(double *z, const member *const *peers, size_t count, const member *first)
 {
     double *values = malloc((count + 1) * sizeof *values), middle, spread;
@@ -286,7 +286,7 @@ static bool score_peers(double *z, const member *const *peers, size_t count, con
     return fine;
 }
 
-/* By member: how it stands out among those of its role. */
+/* By member: its deviation among those of its role. */
 static bool score_members(double *z, const job *j)
 {
     const member **list = malloc((j->member_count + 1) * sizeof *list);
@@ -410,7 +410,7 @@ static bool add_shares(job *j)
 
 enum { STANDS_OUT = 3, STEPS_IN_A_ROW = 3 };
 
-/* What stood out before is a run, if it is long enough. */
+/* Adds the previous outliers as a run, if it is long enough. */
 static void end_run(job *j)
 {
     hd_table_builder *b = j->persistent;
@@ -496,7 +496,7 @@ static hd_status compare_all(job *j, hd_error *err)
     add_lasts(j);
     bool fine = add_bandwidths(j);
     add_collectives(j);
-    if (!j->waits) job_meetings_leave_walk(&j->meetings); /* before what needs most memory */
+    if (!j->waits) job_meetings_leave_walk(&j->meetings); /* before the part that needs most memory */
     fine = fine && job_meetings_walk(&j->meetings, add_arrival, j) && add_waits(j);
     return fine && add_members(j) && add_shares(j) && add_steps(j) ? HD_OK : HD_NOMEM(err);
 }

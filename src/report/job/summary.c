@@ -1,6 +1,6 @@
-/* summary.c - the tables of a summary: those of reports by step, and a few of its own
+/* summary.c - the tables of a summary: those of reports by step, and some of its own
  *
- * All have a column `rank`, which is filled in where a trace does not say it and its file's name does.
+ * All have a column `rank`, which is filled from the file's name if the trace has none.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "report/gpu/gpu.h"
 #include "report/job/groups.h"
 #include "report/job/job.h"
-#include "trace/clock_base.h"
+#include "trace/clock.h"
 #include "trace/ranks.h"
 
 /* ---- what a summary has ---- */
@@ -61,7 +61,7 @@ static const hd_report_column collective_columns[] = {
     {0}};
 static const hd_report_column stall_columns[] = {
     {"rank", HD_VALUE_INT, "null: unknown"},
-    {"start", HD_VALUE_TIME, "when its process stands still: no slice begins or ends, and nothing waits"},
+    {"start", HD_VALUE_TIME, "when its process stalls: no slice begins or ends, and nothing waits"},
     {"end", HD_VALUE_TIME, "when it goes on"},
     {"name", HD_VALUE_STRING, "the operator in which it does; null: between operators"},
     {0}};
@@ -88,9 +88,7 @@ static const hd_report_table_about tables[] = {
     {.name = "idle", .meaning = "of report idle, by step: its causes"},
     {.name = "copies", .meaning = "of report copies, by step"},
     {.name = "memory", .meaning = "of report memory: its devices, with the peak"},
-    {.name = "stalls",
-     .meaning = "a row per millisecond or more in which the host stands still",
-     .columns = stall_columns},
+    {.name = "stalls", .meaning = "a row per millisecond or more in which the host stalls", .columns = stall_columns},
     {.name = "trust", .meaning = "what is missing or impossible in the trace, as the trust of its reports has it"},
 };
 
@@ -130,7 +128,7 @@ static hd_status finish(const summarizer *s, hd_table_builder *b, hd_error *err)
     return status;
 }
 
-/* The same rows, with the rank where it is not told; in front, if there is no such column. */
+/* The same rows, with the rank where it is unknown; a new first column, if there is none. */
 static hd_status add_with_rank(const summarizer *s, const char *name, const hd_table *table, hd_error *err)
 {
     hd_table_builder *b;
@@ -168,7 +166,7 @@ static int64_t rank_in_path(const char *path)
     return rank;
 }
 
-/* That of the trace's tracks, if it is one; else what the trace says of itself, else its path. */
+/* The rank of the trace's tracks, if it is unique; else that of the trace itself, else of its path. */
 static int64_t rank_of(const hd_trace *trace, const char *path)
 {
     int64_t rank = HD_NO_NUMBER, own;
@@ -182,7 +180,7 @@ static int64_t rank_of(const hd_trace *trace, const char *path)
     return rank != HD_NO_NUMBER ? rank : rank_in_path(path);
 }
 
-/* A JSON string as text, owned; false: no memory. Anything else is none. */
+/* A JSON string as text, owned; false: no memory. Any other value is empty. */
 static bool take_text(hd_string *out, const char *json)
 {
     hd_json_text text;
@@ -249,7 +247,7 @@ static hd_status add_rank(const summarizer *s, const char *trust, hd_error *err)
     return finish(s, b, err);
 }
 
-/* What it rests on: a table of its own, and the worst in its row. */
+/* Its defects: a table of its own, and the worst one in its row. */
 static hd_status add_trust(const summarizer *s, hd_error *err)
 {
     const gpu_trust *trust;

@@ -63,7 +63,7 @@ static bool add_kernels(sums *s)
     return true;
 }
 
-/* What an operator does within one of its name is in the total of that one. */
+/* Time of an operator nested in one with the same name is in the total of that one. */
 static bool add_operators(sums *s)
 {
     for (size_t i = 0; i < s->ops.count; i++) {

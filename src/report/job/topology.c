@@ -69,7 +69,7 @@ static int compare_texts(const topology *t, uint32_t x, uint32_t y)
     return order ? order : job_compare_numbers((int64_t)a.size, (int64_t)b.size);
 }
 
-/* By host - of those with numbers at the end the tables need no other order - then rank and device. */
+/* By host (names with equal widths of final numbers are in natural order), then rank and device. */
 static bool sort_places(topology *t)
 {
     place *spare = malloc((t->count + 1) * sizeof *spare);
@@ -271,7 +271,7 @@ static void put_ranks_of_hosts(hd_json_out *out, const hd_table *ranks)
     hd_json_put_text(out, last ? "  }\n" : "");
 }
 
-/* Chains through groups, whose members stand one behind the other. */
+/* Chains through groups, whose members are consecutive. */
 static void put_chains(hd_json_out *out, const hd_table *members)
 {
     enum { NAME_BYTES = 16 };

@@ -1,8 +1,8 @@
-/* uneven.c - steps in which ranks have not the same collectives, where numbers are counted, and which they lack
+/* uneven.c - steps in which ranks have different collectives, if numbers are counted, and which are missing
  *
- * A count tells that a rank has 11 collectives where others have 12, not which of them is not there. A member whose
- * operations and bytes are those of the member that has most, but for some, lacks these; where several could be it, the
- * last. Who has anything else lacks nothing that could be told.
+ * A count shows that a rank has 11 collectives where others have 12, not which one is missing. If the operations and
+ * bytes of a member are those of the longest member except for some, these are missing; if several could be it, the
+ * last. For members with any other differences nothing is reported.
  */
 #include <stdlib.h>
 
@@ -21,7 +21,7 @@ typedef struct uneven_rows {
     size_t count, capacity;
 } uneven_rows;
 
-/* Of the meetings of the longest member: who lacks it. */
+/* Of the instances of the longest member: the members without it. */
 typedef struct lack {
     uint32_t meeting, first, members;
 } lack;
@@ -56,7 +56,7 @@ static bool is_other(job_defect defect)
     return defect == JOB_OPERATION || defect == JOB_BYTES;
 }
 
-/* Whether it says that the collectives of one place are several. */
+/* Whether it means that the collectives at one place are several. */
 static bool mixes(const job_meetings *m, const job_meeting_defect *d)
 {
     return d->defect == JOB_OPERATION ||
@@ -84,7 +84,7 @@ static bool mark_units(meetings_maker *k)
     return is_any;
 }
 
-/* What was found by numbers that are not those of one collective: of nobody. */
+/* Drops defects found by numbers that do not identify one collective. */
 static void leave_defects(meetings_maker *k)
 {
     job_meetings *m = k->m;
@@ -140,7 +140,7 @@ static size_t member_end(const uneven_row *rows, size_t count, size_t first)
 
 /* ---- what is lacking ---- */
 
-/* Adds what `own` lacks, if all that it has stands in `most` in the same order. */
+/* Adds what is missing in `own`, if it is a subsequence of `most`. */
 static void compare(lack *lacks, const job_meetings *m, const uneven_row *most, size_t most_count,
                     const uneven_row *own, size_t count)
 {
@@ -220,7 +220,7 @@ static size_t count_rows(const meetings_maker *k, const meetings_unit *unit)
     return count;
 }
 
-/* Where much is uneven members are gone through again, so that their rows need not stand in memory. */
+/* If much is uneven members are walked again, so that their rows need not be in memory. */
 bool meetings_judge_units(meetings_maker *k)
 {
     enum { ROWS_MOST = 1 << 23 };

@@ -1,4 +1,4 @@
-/* about.c - what the report memory tells, table by table */
+/* about.c - the description of the report memory, table by table */
 #include "base/error.h"
 #include "report/report.h"
 

@@ -1,7 +1,7 @@
-/* groups.c - what was live, at the peak and at the end, by stack
+/* groups.c - live memory at the peak and at the end, by stack
  *
- * Allocations that were live are sorted by what they are grouped by, and the groups by their bytes. Rows beyond those
- * asked for become one, so that a table always adds up to the whole.
+ * Live allocations are sorted by group key, and groups by their bytes. Rows beyond the limit become one, so that a
+ * table always adds up to the total.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,9 +24,9 @@ typedef struct live_item {
 typedef struct live_row {
     uint32_t pool;
     uint32_t category, node;
-    uint64_t count, size, bytes; /* count 0: not told; size 0: several */
+    uint64_t count, size, bytes; /* count 0: unknown; size 0: several */
     int64_t first_ns, last_ns;   /* of the allocations, HD_NO_TIME: not known */
-    const char *note;            /* instead of a stack; NULL: there is one, or none is known */
+    const char *note;            /* instead of a stack; NULL: there is a stack, or none is known */
 } live_row;
 
 typedef struct live_rows {
@@ -105,7 +105,7 @@ static bool group_items(live_rows *rows, const hd_memory *m, const live_item *it
     return true;
 }
 
-/* What is live, but is no allocation of the trace with an address. */
+/* Live memory that is not an allocation of the trace with an address. */
 static bool add_rests(live_rows *rows, const hd_memory *m, bool at_peak)
 {
     for (uint32_t i = 0; i < m->pool_count; i++) {
@@ -158,13 +158,13 @@ static size_t put(char *out, size_t at, size_t size, hd_string text)
     return at + n;
 }
 
-/* PyTorch's own operators call each other: which of them says less than who called the first. */
+/* PyTorch's own operators call each other: the inner ones are less informative than the outermost. */
 static bool is_operator(hd_string name)
 {
     return name.size > 6 && memcmp(name.data, "aten::", 6) == 0;
 }
 
-/* What takes the stack, and the allocator that is called: the innermost frames of any allocation with a C++ stack. */
+/* Frames of taking the stack, and of the allocator: the innermost frames of any allocation with a C++ stack. */
 static bool is_of_allocator(hd_string name)
 {
     static const char *const parts[] = {"unwind::unwind", "CapturedTraceback::gather", "gather_with_cpp",
@@ -187,8 +187,8 @@ static uint32_t first_shown(const hd_stacks *stacks, uint32_t node)
     return node;
 }
 
-/* The next frame to be shown from `node` on: the innermost that is no operator, else the node itself. Of C++ between
- * that and a frame of Python only the latter is shown: it is the user's. */
+/* The next frame to show from `node` on: the innermost that is not an operator, else the node itself. Of C++ frames
+ * between that and a Python frame only the latter is shown: it is the user's. */
 static uint32_t next_shown(const hd_stacks *stacks, uint32_t node)
 {
     uint32_t at = node, first = HD_STACK_NONE;

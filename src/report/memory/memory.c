@@ -1,11 +1,11 @@
-/* memory.c - what was allocated, live at the peak, never freed
+/* memory.c - allocated memory, live memory at the peak, and memory never freed
  *
  * memory      one row: events and sums over all devices
  * devices     by process and device: counts, bytes, the peak
  * categories  by process, device and category
- * reserved    what allocators hold and do not hand out
- * oddities    events that do not fit to the others
- * ledger      what of the trace is damaged
+ * reserved    memory that allocators hold and do not hand out
+ * oddities    anomalies of events
+ * ledger      damage of the trace
  * peak, leaks, series: groups.c, series.c
  */
 #include "report/memory/memory.h"
@@ -94,7 +94,7 @@ static hd_status add_categories(hd_report *out, const hd_memory *m, const hd_tra
     HD_TRY(report_builder(&b, &report_memory_about, "categories", err));
     for (size_t i = 0; i < m->group_count; i++) {
         const hd_memory_group *group = &m->groups[i];
-        if (group->allocations + group->frees == 0) continue; /* only frees that others' allocations took */
+        if (group->allocations + group->frees == 0) continue; /* only frees that belong to others' allocations */
         memory_cells_pool(b, trace, &m->pools[group->pool]);
         report_cell_string(b, trace, group->category);
         hd_table_add_count(b, group->allocations);

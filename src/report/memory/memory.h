@@ -1,4 +1,4 @@
-/* memory.h - what the tables of memory share
+/* memory.h - shared by the tables of memory
  *
  * In: an hd_memory. Out: the tables of `heddle memory`. Begin with memory.c.
  */
@@ -7,9 +7,9 @@
 
 #include "report/report.h"
 
-/* Below 0 is null: what is not known, or more freed than allocated. */
+/* Negative is null: unknown, or more freed than allocated. */
 void memory_cell_bytes(hd_table_builder *b, int64_t bytes);
-/* The process of a pool as it stood in the input, and its device. */
+/* The process of a pool as in the input, and its device. */
 void memory_cells_pool(hd_table_builder *b, const hd_trace *trace, const hd_memory_pool *pool);
 
 /* groups.c */

@@ -1,4 +1,4 @@
-/* series.c - what is live behind each event, by device and by category */
+/* series.c - live bytes after each event, by device and by category */
 #include "base/error.h"
 #include "report/memory/memory.h"
 

@@ -1,4 +1,4 @@
-/* model.c - what each operation of a pipeline waits for
+/* model.c - the dependencies of each operation of a pipeline
  *
  * Found in the first dp rank of the first step, by kind, order and start:
  *   compute of a stage is one chain; so are the operations of each of the four point-to-point streams
@@ -7,8 +7,8 @@
  *   gathers and scatters are one chain; the last gather of a chunk comes before the chunk's first forward
  *   last compute -> gc -> layernorm -> embedding -> scatters -> clip -> optimizer
  * Groups: a send with its receive; embedding over its stages; clip over stages and dp ranks; a gather or scatter over
- * dp ranks. Chunks of layers at the ends of the model have no peer: their sends and receives, if there are any, are
- * alone.
+ * dp ranks. Chunks of layers at the ends of the model have no peer: their sends and receives, if any, have
+ * no partner.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +75,7 @@ static size_t chain_compute(maker *m, size_t stage)
     return count;
 }
 
-/* Whether activations or gradients of this compute come from another stage, or go to one. */
+/* Whether activations or gradients of this compute are exchanged with another stage. */
 static bool has_peer(const maker *m, const whatif_op *compute, unsigned kind)
 {
     int64_t chunk = compute->model_chunk;
@@ -123,7 +123,7 @@ static void gather_chunks(maker *m, size_t stage, size_t computes, uint32_t *fir
     }
 }
 
-/* One behind the other; returns the last. */
+/* Chains them; returns the last. */
 static uint32_t chain_kind(maker *m, size_t stage, unsigned kind, uint32_t last)
 {
     for (size_t k = 0; k < count_of(m, stage, kind); k++) {
@@ -211,7 +211,7 @@ static void list_deps(maker *m)
 
 typedef struct topology {
     uint32_t *waits;              /* of a group: edges into it */
-    uint32_t *next_first, *next;  /* of a node: those that wait for it */
+    uint32_t *next_first, *next;  /* of a node: the nodes that wait for it */
     uint32_t *node_first, *nodes; /* of a group */
     uint32_t *order;              /* of groups */
 } topology;

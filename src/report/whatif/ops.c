@@ -1,8 +1,8 @@
-/* ops.c - a table of operations as the straggler study has it: CSV, packed or not
+/* ops.c - reads a table of operations in the form of the straggler study: CSV, compressed or not
  *
  * Columns by name: dp_rank, stage, step, optype, start_ts and duration (seconds) must be there; seq_id (the order of
- * operations of a kind), mc and gmc (chunks of layers) may. A row that cannot be used is counted with its number. Steps
- * that have not the operations that most steps have are left out whole.
+ * operations of a kind), mc and gmc (chunks of layers) may. An unusable row is counted with its number. Steps whose
+ * operations differ from those of most steps are left out entirely.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -95,7 +95,7 @@ static bool read_seconds(int64_t *out, const reader *r, unsigned column)
     return number.whole > INT64_MIN / 4 && number.whole < INT64_MAX / 4;
 }
 
-/* What is wrong with the record; WHATIF_LOSSES: nothing. */
+/* The fault of the record; WHATIF_LOSSES: none. */
 static whatif_loss parse_op(whatif_op *out, const reader *r)
 {
     int64_t dp = 0, stage = 0, chunk = -1, model_chunk = -1;
@@ -197,7 +197,7 @@ static step_run next_step(const whatif_ops *ops, size_t first)
     return run;
 }
 
-/* The first step of those that have the most common set of operations; of equally common ones the largest. */
+/* The first step with the most common set of operations; of equally common ones the largest. */
 static hd_status find_template(step_run *out, const whatif_ops *ops, hd_error *err)
 {
     step_run *runs = NULL;

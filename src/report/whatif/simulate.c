@@ -33,7 +33,7 @@ static int64_t step_start(const whatif_job *job, size_t step)
 
 /* ---- what was measured ---- */
 
-/* Launch delays: behind all that was waited for; what waits for nothing is behind the start of the step. */
+/* Launch delays: relative to the last dependency, or without one to the start of the step. */
 static void find_delays(whatif_job *job, size_t step)
 {
     const whatif_model *m = &job->model;
@@ -49,7 +49,7 @@ static void find_delays(whatif_job *job, size_t step)
     }
 }
 
-/* Of compute its duration; of a transfer what is left when the last of the group has started. */
+/* Of compute its duration; of a transfer the rest after the last of the group has started. */
 static void find_work(whatif_job *job, size_t step, size_t group, size_t dp, size_t dps)
 {
     const whatif_model *m = &job->model;
@@ -136,7 +136,7 @@ typedef struct simulation {
     bool with_delays;
 } simulation;
 
-/* A group of one dp rank, or of all: each starts when all it waits for has ended; transfers begin with the last. */
+/* A group of one dp rank, or of all: each starts when its dependencies have ended; transfers begin with the last. */
 static void run_group(const simulation *s, size_t group, size_t dp, size_t dps)
 {
     const whatif_job *job = s->job;

@@ -1,7 +1,7 @@
-/* whatif.h - a table of a training job's operations in, how fast the job would be without stragglers out
+/* whatif.h - computes the speed of a training job without stragglers, from a table of its operations
  *
- * ops.c reads the table; model.c finds what each operation waits for, from one step of one data-parallel rank;
- * simulate.c computes when each operation ends (all that it waits for has ended; a collective ends for all of its group
+ * ops.c reads the table; model.c finds the dependencies of each operation, from one step of one data-parallel rank;
+ * simulate.c computes when each operation ends (after its dependencies; a collective ends for its whole group
  * together); about.c makes the tables. docs/reports/what-if.md defines every figure.
  */
 #ifndef HD_REPORT_WHATIF_WHATIF_H
@@ -14,7 +14,7 @@ typedef enum whatif_kind {
     WHATIF_BACKWARD,
     WHATIF_GC,
     WHATIF_OPTIMIZER,
-    WHATIF_COMPUTE_KINDS, /* these last as long as they take; the rest wait for their group, then transfer */
+    WHATIF_COMPUTE_KINDS, /* these have fixed durations; the rest wait for their group, then transfer */
     WHATIF_FORWARD_SEND = WHATIF_COMPUTE_KINDS,
     WHATIF_FORWARD_RECV,
     WHATIF_BACKWARD_SEND,
@@ -45,7 +45,7 @@ typedef struct whatif_op {
     int64_t step, sequence, start_ns, duration_ns;
     uint64_t row; /* of the table, from 1 on, without its head */
     int32_t dp, stage;
-    int32_t chunk, model_chunk; /* of the layers, in its stage and in the model; below 0: not told */
+    int32_t chunk, model_chunk; /* of the layers, in its stage and in the model; negative: unknown */
     uint8_t kind;
 } whatif_op;
 
@@ -57,14 +57,14 @@ typedef struct whatif_ops {
     uint64_t rows, losses[WHATIF_LOSSES], first_rows[WHATIF_LOSSES];
 } whatif_ops;
 
-/* Deinit it also on failure. Errors: FORMAT, those of hd_input_open and hd_csv_next, MEMORY. */
+/* Deinit it also after a failure. Errors: FORMAT, those of hd_input_open and hd_csv_next, MEMORY. */
 hd_status whatif_ops_read(whatif_ops *out, const char *path, hd_error *err);
 void whatif_ops_deinit(whatif_ops *ops);
 
 /* ---- the model ---- */
 
-/* What node n (an operation of any dp rank in any step) waits for: deps[dep_first[n] … dep_first[n + 1]). Members of a
- * group start together to transfer: within a dp rank, or over all of them. Groups stand in topological order. */
+/* The dependencies of node n (an operation of any dp rank in any step): deps[dep_first[n] … dep_first[n + 1]). Members
+ * of a group start the transfer together: within a dp rank, or over all of them. Groups are in topological order. */
 typedef struct whatif_model {
     size_t node_count, group_count;
     uint32_t *dep_first, *deps;
@@ -72,13 +72,14 @@ typedef struct whatif_model {
     bool *is_over_dps; /* of a group */
 } whatif_model;
 
-/* Deinit it also on failure. Errors: FORMAT: the operations are of no such pipeline, or wait for each other. */
+/* Deinit it also after a failure. Errors: FORMAT: the operations are not those of such a pipeline, or wait for each
+ * other. */
 hd_status whatif_model_make(whatif_model *out, const whatif_ops *ops, hd_error *err);
 void whatif_model_deinit(whatif_model *model);
 
 /* ---- the simulation ---- */
 
-/* What is kept as it was measured; the rest takes the ideal time of its kind. */
+/* Operations that keep their measured time; the rest takes the ideal time of its kind. */
 typedef bool whatif_keeps(const whatif_op *op, const void *which);
 
 typedef struct whatif_job {
@@ -94,7 +95,7 @@ typedef struct whatif_job {
 hd_status whatif_job_open(whatif_job *out, const char *path, hd_error *err);
 void whatif_job_deinit(whatif_job *job);
 
-/* How long each step takes, into out[step_count]; the result is their mean. keeps NULL: all is kept. */
+/* The duration of each step, into out[step_count]; returns their mean. keeps NULL: all are kept. */
 double whatif_simulate(double *out, whatif_job *job, bool with_delays, whatif_keeps *keeps, const void *which);
 /* How long each step took. */
 double whatif_measure(double *out, const whatif_job *job);

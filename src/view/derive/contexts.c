@@ -1,7 +1,7 @@
 /* contexts.c - the ops and the named ranges around each launch
  *
- * The slices of a thread stand on rows by depth. Its launches are walked in start order, and on every row a cursor
- * moves along with them: each row is read once.
+ * The slices of a thread are on rows by depth. Its launches are walked in start order, with a cursor on every row: each
+ * row is read once.
  */
 #include "view/derive/contexts.h"
 
@@ -19,7 +19,7 @@ enum { READ_AHEAD = 64, UNKNOWN_SORT = -2, NO_SORT = -1 };
 /* One row of the thread. */
 typedef struct row_cursor {
     const view_row *row;
-    uint64_t next; /* position of what comes behind the buffer */
+    uint64_t next; /* position of the slice after the buffer */
     size_t at, count;
     view_slice buffer[READ_AHEAD]; /* buffer[at] is the first slice that did not start yet */
     view_slice open;               /* the last that did */

@@ -1,4 +1,4 @@
-/* contexts.h - the ops and the named ranges around each launch, out of the rows of its thread
+/* contexts.h - the ops and the named ranges around each launch, from the rows of its thread
  *
  * A node is one slice of a CPU thread, below the node of the slice around it; ops and scopes have trees of their own.
  */

@@ -1,6 +1,6 @@
-/* critical.c - the critical path of a trace with GPU work as a track, and what each slice waited for as a note
+/* critical.c - the critical path of a trace with GPU activities as a track, and what each slice waited for as a note
  *
- * The first row has the classes of the path's pieces, those of one class side by side as one; the second what runs in
+ * The first row has the classes of the path's parts, with adjacent parts of one class merged; the second what runs in
  * them, or waits to run.
  */
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static hd_path_class class_of_work(gpu_classes *known, const hd_launches *launch
     return classes[gpu_class_of(known, &launches->works[low])];
 }
 
-/* Each run of pieces of one class, and behind it its pieces. */
+/* Each run of parts of one class, followed by its parts. */
 static bool add_pieces(view_slices *out, const view_scene *scene, gpu_classes *known, const hd_graph *graph,
                        const hd_graph_piece *pieces, size_t count, const uint32_t names[HD_PATH_CLASSES])
 {

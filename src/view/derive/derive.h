@@ -1,7 +1,7 @@
-/* derive.h - what the steps share that derive tracks: devices, the sort of work, intervals
+/* derive.h - shared by the steps that derive tracks: devices, kinds of GPU activities, intervals
  *
- * Device   the streams of one process of the trace that have one device number; what derived tracks are of
- * Sorts    compute, communication, copy: each piece of GPU work is of one
+ * Device   the streams of one process of the trace with one device number; derived tracks belong to one
+ * Kinds    compute, communication, copy: each GPU activity is of one
  *
  * In: a scene with its rows. Out: derived tracks. Begin with devices.c.
  */
@@ -18,13 +18,13 @@
 typedef struct view_slices {
     view_slice *list; /* to be freed with hd_large_free */
     size_t count, capacity;
-    uint64_t large; /* bytes from which on the list lies in a file (hd_trace_large_bytes), 0: never */
+    uint64_t large; /* size in bytes from which on the list is in a file (hd_trace_large_bytes), 0: never */
 } view_slices;
 
-/* The time that spans (in start order, the longer first; ordinal is the row) cover: at every moment the one stands
- * there that began first of those that run. With sorts[count] only those of one sort. false: no memory. */
+/* The time covered by spans (in start order, the longer first; ordinal is the row): at every moment by the running one
+ * that began first. With sorts[count] only those of one kind. false: no memory. */
 bool view_slices_cover(view_slices *out, const lane_span *spans, size_t count, const uint8_t *sorts, uint8_t sort);
-/* What `spans` leave free of [from_ns, until_ns), under one name. */
+/* The parts of [from_ns, until_ns) that `spans` leave free, under one name. */
 bool view_slices_free_time(view_slices *out, const lane_span *spans, size_t count, int64_t from_ns, int64_t until_ns,
                            uint32_t name);
 /* The time of `slices` that none of `others` covers. */
@@ -40,7 +40,7 @@ typedef struct view_stream {
 } view_stream;
 
 typedef struct view_device {
-    uint32_t process; /* track of the trace, same_as; HD_NONE: its streams stand below none */
+    uint32_t process; /* track of the trace, same_as; HD_NONE: its streams are in no process */
     int64_t device, rank;
     uint32_t first, count; /* in works */
     uint32_t first_stream, stream_count;
@@ -53,8 +53,8 @@ typedef struct view_devices {
     size_t count;
     view_stream *streams; /* device by device */
     size_t stream_count, stream_capacity;
-    uint32_t *works;    /* indices of works, stream by stream, by row */
-    uint32_t *of_track; /* by track of the trace: index, HD_NONE: it is of no device that has GPU work */
+    uint32_t *works;    /* indices of activities, stream by stream, by row */
+    uint32_t *of_track; /* by track of the trace: index, HD_NONE: not of a device with GPU activities */
     uint32_t track_count;
     uint64_t large; /* as hd_trace_large_bytes */
 } view_devices;
@@ -75,7 +75,7 @@ hd_status view_device_section(uint32_t *out, view_scene *scene, const view_devic
 hd_status view_device_spans(lane_span **out, const hd_launches *launches, const view_devices *devices, uint32_t first,
                             uint32_t count, hd_error *err);
 
-/* Where derived tracks stand in their section (view_track.order): before all that the trace has. */
+/* Order of derived tracks in their section (view_track.order): before all tracks of the trace. */
 enum {
     VIEW_PLACE_STEPS,
     VIEW_PLACE_COMPUTE = 10,
@@ -94,9 +94,9 @@ enum {
 /* A derived track without events; false: no memory. `name` and `detail` are copied. */
 bool view_derived_track(view_track *out, view_track_kind kind, const char *role, const char *name, const char *detail,
                         int place);
-/* Its one row out of slices that do not overlap, and all that follows from it. Takes them, also after an error. */
+/* Makes its only row from slices that do not overlap, and all data derived from it. Takes them, also after an error. */
 hd_status view_derived_row(view_track *track, view_slices *slices, hd_error *err);
-/* Its rows by depth out of slices in start order, the longer first, which may overlap. Takes them likewise. */
+/* Makes its rows by depth from slices in start order, the longer first, which may overlap. Takes them likewise. */
 hd_status view_derived_rows(view_track *track, view_slices *slices, hd_error *err);
 
 #endif

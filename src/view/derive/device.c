@@ -1,8 +1,8 @@
-/* device.c - what a device does all the time: compute, communication, copies, nothing; and what is not hidden
+/* device.c - how a device spends its time: compute, communication, copies, idle; and exposed communication
  *
- * Compute, communication and copies are the times in which any stream of the device does such work: overlaps count
- * once. Idle is what no work of any sort covers between the first and the last. Exposed is communication while nothing
- * computes.
+ * Compute, communication and copies are the times in which any stream of the device has such an activity: overlaps
+ * count once. Idle is time without any activity between the first and the last. Exposed is communication without
+ * concurrent compute.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,7 +59,8 @@ static hd_status find_waits(device_waits *out, view_scene *scene, hd_error *err)
     return gpu_waits_slices(&out->slices, &out->scope, err);
 }
 
-/* How many waits the device has; with a list, they go into it. Ordinals are behind those of the works. */
+/* The number of waits of the device; with a list, they are added to it. Their ordinals come after those of the
+ * activities. */
 static uint32_t list_waits(lane_span *list, const device_waits *waits, const view_devices *devices, uint32_t device)
 {
     uint32_t count = 0;
@@ -107,7 +108,8 @@ static hd_status join_waits(lane_span **spans, uint32_t *count, const device_wai
 
 /* ---- its time ---- */
 
-/* Ordinals of spans, which are indices of works and behind these of waits, into rows of the slice table; what each is. */
+/* Converts ordinals of spans, which are indices of activities, followed by those of waits, to rows of the slice table;
+ * and their kinds. */
 static void to_rows(uint8_t *sorts, lane_span *spans, uint32_t count, const hd_launches *launches,
                     const device_waits *waits, gpu_classes *classes)
 {
@@ -149,7 +151,7 @@ static hd_status cover_device(view_slices rows[ROWS], view_scene *scene, const v
     return status;
 }
 
-/* A row for each sort of work that there is; idle always, where it has a length. */
+/* A track for each kind of activity that occurs; idle always, if it has a length. */
 static hd_status add_tracks(view_scene *scene, const view_device *device, view_slices rows[ROWS], hd_error *err)
 {
     view_track tracks[ROWS];

@@ -1,4 +1,4 @@
-/* devices.c - the devices of a trace that have work, and what every derived track begins with */
+/* devices.c - the devices of a trace with activities, and the setup common to derived tracks */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +46,7 @@ static hd_status count_works(uint32_t **out, const hd_launches *launches, uint32
     return HD_OK;
 }
 
-/* Of all tracks, with or without work: annotations stand on rows of their own at times. */
+/* Of all tracks, with or without activities: annotations sometimes have tracks of their own. */
 static device_key *list_keys(const hd_trace *trace, uint32_t tracks)
 {
     device_key *keys = malloc(((size_t)tracks + 1) * sizeof *keys);

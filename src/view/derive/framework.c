@@ -1,9 +1,9 @@
-/* framework.c - name scopes, framework ops and lines of source of a device, as its own work says them
+/* framework.c - name scopes, framework ops and source lines of a device, from its activities' arguments
  *
- * XLA writes at each operation from which op of the framework it came (tf_op "jit(f)/jit(main)/add:") and from which
- * line (source "train.py:29"). As xprof's Trace Viewer has it, operations that follow each other and say the same are
- * one slice, and each part of the op's name but the last is a level of scopes. Behind a pause a new slice begins.
- * Where the profiler wrote such rows itself ("TensorFlow Name Scope"), there are none.
+ * XLA stores with each operation its framework op (tf_op "jit(f)/jit(main)/add:") and source line (source
+ * "train.py:29"). As in xprof's Trace Viewer, consecutive operations with equal values are one slice, and each part of
+ * the op's name except the last is a level of scopes. After a pause a new slice begins. If the profiler wrote such
+ * tracks itself ("TensorFlow Name Scope"), none are derived.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static const struct {
                  VIEW_PLACE_SOURCE},
 };
 
-/* Slices that grow with every work; those of scopes stand in each other. */
+/* Slices that are extended by each activity; those of scopes are nested. */
 typedef struct grower {
     view_slices slices;
     struct {
@@ -53,7 +53,7 @@ static uint32_t text_of(const framework *f, const hd_event *event, uint32_t key)
     return has ? (uint32_t)value.bits : HD_STRING_NONE;
 }
 
-/* The levels of a text: all of it, or its parts but the last. */
+/* The levels of a text: all of it, or its parts except the last. */
 static bool set_path(framework *f, grower *g, hd_string text, bool is_scopes, view_slice slice)
 {
     uint32_t depth = 0;
@@ -68,7 +68,7 @@ static bool set_path(framework *f, grower *g, hd_string text, bool is_scopes, vi
             depth++;
             continue;
         }
-        g->depth = depth; /* what was open below ends */
+        g->depth = depth; /* slices open below it end */
         g->open[depth].name = slice.name;
         g->open[depth++].slice = g->slices.count;
         if (!view_slices_add(&g->slices, slice)) return false;
@@ -83,7 +83,7 @@ static bool grow(framework *f, int row, uint32_t text, view_slice slice)
     grower *g = &f->rows[row];
     hd_string name = hd_trace_string(f->trace, text);
     const char *colon = row == SOURCES || !name.size ? NULL : memrchr(name.data, ':', name.size);
-    if (colon) name.size = (size_t)(colon - name.data); /* behind it is the type of the op */
+    if (colon) name.size = (size_t)(colon - name.data); /* the type of the op follows */
     int64_t gap;
     bool is_pause = __builtin_sub_overflow(slice.start_ns, g->end_ns, &gap) || gap > PAUSE_NS;
     if (is_pause || !text) g->depth = 0;

@@ -1,4 +1,4 @@
-/* intervals.c - times that spans cover, and what is left of them */
+/* intervals.c - times covered by spans, and the times left free */
 #include <stdlib.h>
 
 #include "base/memory/large.h"

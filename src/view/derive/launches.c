@@ -1,8 +1,8 @@
-/* launches.c - how long work was in the queue, from its launch to its start, per device, as a counter
+/* launches.c - launch latency, from launch to start of an activity, per device, as a counter
  *
- * While a launch waits, the counter is how long its work has to wait in all; while none does, 0. Of a call that
- * launched several works (a graph) the first counts: the others wait for it. Work that starts before its launch, as
- * clocks that differ make it, is in the text alone.
+ * While a launch is pending, the counter is the time that its activity has to wait; otherwise 0. Of a call that
+ * launched several activities (a graph) the first counts: the others wait for it. An activity that starts before its
+ * launch, because of clock differences, is only in the text.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,8 +25,9 @@ static void add_sample(view_series *series, int64_t time, double value)
     if (value > series->max) series->max = value;
 }
 
-/* The samples of the works in start order, two at most of each: the wait of the launch whose work comes next lasts from
- * the launch, or from the work before, until its work starts; then it is 0, unless the next launch waits already. */
+/* The samples of the activities in start order, at most two each: the latency of the next activity's launch lasts from
+ * the launch, or from the previous activity, until its start; then it is 0, unless the next launch is already
+ * pending. */
 static latency_sum sample(view_series *series, const hd_launches *launches, const lane_span *spans, uint32_t count)
 {
     latency_sum sum = {.min = INT64_MAX, .max = INT64_MIN};
@@ -69,7 +70,7 @@ static bool describe(view_track *out, const latency_sum *sum, const view_device 
     return true;
 }
 
-/* Room for the samples; after it the track frees them. */
+/* Allocates the samples; then the track frees them. */
 static bool make_series(view_track *track, uint32_t count)
 {
     track->series = calloc(1, sizeof *track->series);

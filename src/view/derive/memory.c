@@ -1,8 +1,8 @@
-/* memory.c - live bytes of devices and hosts out of the profiler's memory instants
+/* memory.c - live bytes of devices and hosts, from the profiler's memory instants
  *
  * Kineto writes an instant "[memory]" for each allocation and each free, with Device Type and Device Id, Bytes
- * (negative when freed) and, by newer ones, Total Allocated and Total Reserved of the allocator behind it. Where there
- * are no totals, the sum of Bytes since the recording began is shown.
+ * (negative when freed) and, in newer versions, Total Allocated and Total Reserved of the allocator after it. Without
+ * totals, the sum of Bytes since the start of the recording is shown.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,7 +120,7 @@ static hd_status find_points(memory_points *points, const hd_trace *trace, const
 
 /* ---- where it belongs ---- */
 
-/* The section of the device whose memory it is: of the same rank; else that of the process. */
+/* The section of the memory's device, of the same rank; else that of the process. */
 static hd_status section_of(uint32_t *out, view_scene *scene, const view_devices *devices, const memory_point *point,
                             hd_error *err)
 {
@@ -157,7 +157,7 @@ static void put(view_series *series, size_t at, int64_t time_ns, double value)
     if (at == 0 || value > series->max) series->max = value;
 }
 
-/* Totals where all have them and they say something (of a CPU they are often all 0). */
+/* Uses totals if all instants have meaningful ones (those of a CPU are often all 0). */
 static bool has_totals(const memory_point *points, size_t count)
 {
     bool any = false;

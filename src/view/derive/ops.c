@@ -1,8 +1,8 @@
-/* ops.c - framework ops and name scopes on the device: what the CPU did when it launched the work
+/* ops.c - framework ops and name scopes on the device: what the CPU did when it launched the activities
  *
- * A stream's works are walked in start order. As long as works follow each other that were launched under one and the
- * same call of an op, that op is one slice, from the start of the first to the end of the last; so is every op around
- * it. Each stream has tracks of its own, since streams run at the same time.
+ * A stream's activities are walked in start order. Consecutive activities launched under the same call of an op are one
+ * slice of that op, from the start of the first to the end of the last; so is every op around it. Each stream has
+ * tracks of its own, since streams run concurrently.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "base/sorted.h"
 #include "view/derive/contexts.h"
 
-/* More slices than these and the innermost levels are left out: the tracks stay small whatever the trace. */
+/* Beyond this number of slices the innermost levels are left out: the tracks stay small for every trace. */
 enum { SLICES_LIMIT = 1 << 21 };
 
 /* The stack of slices that grow with every work. */
@@ -68,7 +68,7 @@ static bool add_work(projection *p, const view_context_node *nodes, uint32_t nod
 
 /* ---- how many levels ---- */
 
-/* The outermost levels whose calls together keep to the limit; at least one. */
+/* The outermost levels whose calls together are within the limit; at least one. */
 static uint32_t levels_within(const view_context_node *nodes, size_t count, uint32_t *out_deepest)
 {
     uint64_t at_depth[VIEW_CONTEXT_DEPTH + 1] = {0}, sum = 0;
@@ -164,7 +164,7 @@ static bool project(projection *out, const projector *p, const lane_span *spans,
     return true;
 }
 
-/* One track at a time becomes rows, levels and files, so that only one takes memory. */
+/* One track at a time is converted to rows, levels and files, so that only one takes memory. */
 static hd_status add_sort(projector *p, const view_device *device, const view_stream *stream, uint32_t section,
                           const lane_span *spans, view_context_sort sort, hd_error *err)
 {

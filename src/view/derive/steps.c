@@ -1,8 +1,8 @@
-/* steps.c - the steps of a run, on the CPU that drives a device and on the device itself
+/* steps.c - the steps of a run, on the CPU process that drives a device and on the device itself
  *
- * What marks a step is the model's (hd_marks_step). On a device come those of the
- * processes that launched its work. What the device did of them stands on a second row: the spans that the profiler
- * wrote (gpu_user_annotation); where it wrote none, from the first to the last work that was launched within a step.
+ * model/steps decides what is a step (hd_marks_step). A device gets the steps of the processes that launched its
+ * activities. A second row shows the device's part: the spans that the profiler wrote (gpu_user_annotation), or else
+ * from the first to the last activity launched within a step.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -116,7 +116,7 @@ static hd_status find_steps(step_list *steps, const hd_trace *trace, const view_
 
 /* ---- those of a device ---- */
 
-/* By track of the trace: 1 where it is a process that launched work of the device. false: none did. */
+/* By track of the trace: 1 for a process that launched activities of the device. false: none did. */
 static bool mark_processes(uint8_t *marks, const hd_trace *trace, const hd_launches *launches,
                            const view_devices *devices, const view_device *device)
 {

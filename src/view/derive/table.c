@@ -1,9 +1,9 @@
-/* table.c - a table with times as derived tracks: slices where it has starts and durations, else a counter
+/* table.c - a table with times as derived tracks: slices if it has starts and durations, else a counter
  *
- * Rows      one track for each combination of the columns that say where something happened: process, rank, device,
+ * Rows      one track for each combination of the columns that give a place: process, rank, device,
  *           stream, row
  * Slices    columns `start` and `duration`; named by `name`, else by the first text that is none of the above
- * Counter   columns `time` and that of the values: what is known at a time holds until the next
+ * Counter   columns `time` and that of the values: a value is valid until the next one
  * Left out  rows without a time, a length or a value
  */
 #include "view/derive/table.h"
@@ -49,7 +49,7 @@ static bool is_number(hd_value_type type)
     return type != HD_VALUE_STRING && type != HD_VALUE_BOOL;
 }
 
-/* Signed ns, also of a table that does not tell times apart from numbers. */
+/* Signed ns, also for a table that does not distinguish times from numbers. */
 static bool is_ns(const hd_table *table, size_t column)
 {
     if (column == SIZE_MAX) return false;
@@ -65,7 +65,7 @@ static bool is_place(const table_maker *m, size_t column)
     return false;
 }
 
-/* A step is where something happened as well: it names slices only if nothing else does. */
+/* A step is also a place: it names slices only if nothing else does. */
 static size_t find_name(const table_maker *m)
 {
     size_t found = hd_table_find_column(m->table, "name"), step = hd_table_find_column(m->table, "step");
@@ -126,7 +126,7 @@ static bool same_group(const table_maker *m, uint32_t a, uint32_t b)
     return true;
 }
 
-/* That of the row before it is looked at first: tables have the rows of a place together. */
+/* The group of the previous row is tried first: rows of a place are usually adjacent. */
 static hd_status find_group(uint32_t *out, table_maker *m, uint32_t row, hd_error *err)
 {
     uint32_t last = m->row_count ? m->rows[m->row_count - 1].group : 0;
@@ -184,7 +184,7 @@ static hd_status read_rows(table_maker *m, hd_error *err)
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
-/* ---- where a track stands, and what it is called ---- */
+/* ---- the order and names of tracks ---- */
 
 static int64_t place_of(const table_maker *m, uint32_t row, int place)
 {
@@ -212,7 +212,7 @@ static hd_status find_section(uint32_t *out, const table_maker *m, uint32_t row,
     return HD_OK;
 }
 
-/* "queue length, stream 7": with what tells it apart from others in its section. */
+/* "queue length, stream 7": with the part that is unique in its section. */
 static void title_of(char *out, const table_maker *m, uint32_t row, bool in_section)
 {
     int size = snprintf(out, TITLE_BYTES, "%s", m->about->title);
@@ -328,7 +328,7 @@ static uint32_t *find_made(size_t *out_count, const view_scene *scene, const cha
     return ids;
 }
 
-/* What a client asks for stays as long as the scene. */
+/* Tracks requested by a client stay as long as the scene. */
 static hd_status look_for_room(const view_scene *scene, hd_error *err)
 {
     size_t count;

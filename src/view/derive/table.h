@@ -1,4 +1,4 @@
-/* table.h - any table with times as derived tracks, which the page asks for: of a report, of a query
+/* table.h - any table with times as derived tracks, on request of the web UI: of a report, of a query
  *
  * In: a scene that is laid out (VIEW_NOTE_FIDELITY is there), a table. Out: published tracks of role VIEW_TABLE_ROLE.
  */
@@ -12,7 +12,7 @@
 
 typedef struct view_table_about {
     const char *title;  /* of the tracks: "queue length" */
-    const char *detail; /* a sentence, and the question that the table answers: what is the same is made once */
+    const char *detail; /* a sentence, and the question that the table answers: equal ones are made once */
     const char *value;  /* the column of a counter; NULL: none */
 } view_table_about;
 
@@ -22,8 +22,8 @@ typedef struct view_table_tracks {
     uint64_t left_out; /* rows without a time, a length or a value */
 } view_table_tracks;
 
-/* Columns `start` and `duration` become slices, else `time` and the value a counter. One at a time, while no worker is
- * at the scene (view_queries.lock_tables). Errors: ARGUMENT (no such columns, no row with a time, more than 256
+/* Columns `start` and `duration` become slices, else `time` and the value a counter. One at a time, while no worker
+ * modifies the scene (view_queries.lock_tables). Errors: ARGUMENT (no such columns, no row with a time, more than 256
  * tracks), LIMIT, MEMORY. */
 hd_status view_derive_table(view_table_tracks *out, view_scene *scene, const hd_table *table,
                             const view_table_about *about, hd_error *err);

@@ -1,4 +1,4 @@
-/* args.c - the arguments of an event, and what they say of copies and kernels */
+/* args.c - the arguments of an event, and facts about copies and kernels in them */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

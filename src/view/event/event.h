@@ -1,6 +1,6 @@
-/* event.h - what /api/event tells of one event, part by part; for route/event.c and route/derived.c
+/* event.h - the parts of the answer of /api/event; for route/event.c and route/derived.c
  *
- * In: an event of a scene. Out: the parts of its JSON. Begin with route/event.c, which asks for them.
+ * In: an event of a scene. Out: the parts of its JSON. Begin with route/event.c, which combines them.
  */
 #ifndef HD_VIEW_EVENT_EVENT_H
 #define HD_VIEW_EVENT_EVENT_H
@@ -16,11 +16,11 @@ typedef struct view_event {
     bool has_place;
     view_place place;
     const hd_launches *launches; /* NULL: not found yet */
-    const hd_work *work;         /* it is GPU work; else NULL */
-    const hd_launch *launch;     /* it is a launch, or its work's is known; else NULL */
+    const hd_work *work;         /* if it is a GPU activity; else NULL */
+    const hd_launch *launch;     /* if it is a launch, or an activity with a known launch; else NULL */
 } view_event;
 
-/* args.c: "args" as the input had them, "digits" of numbers that a double cannot hold. */
+/* args.c: "args" as in the input, "digits" of numbers that a double cannot represent. */
 void view_event_args(hd_json_out *json, const view_event *e);
 /* "occupancy", "bytes", "bandwidth", where arguments say so. */
 void view_event_numbers(hd_json_out *json, const view_event *e);

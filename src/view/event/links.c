@@ -1,4 +1,4 @@
-/* links.c - what an event is joined with: launch, works, what it waited for, flows, parent; and its self time */
+/* links.c - related events: launch, activities, what it waited for, flows, parent; and its self time */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -178,13 +178,14 @@ static bool sweep_self(int64_t *out, view_merge *merge, const view_slice *self)
     return true;
 }
 
-/* Self time of a slice: less that in which a slice is open that started after it. false: it would take too long. */
+/* Self time of a slice: without the time in which a slice is open that started after it. false: it would take too
+ * long. */
 static bool self_time(int64_t *out, const view_scene *scene, const view_place *place)
 {
     const view_track *track = view_scene_track(scene, place->track);
     const view_slice *self = &place->slice;
     view_merge *merge;
-    if (track->on_lanes == 0) { /* all nest: those right below it cover what is not its own */
+    if (track->on_lanes == 0) { /* all nest: the slices directly below it cover the rest */
         *out = view_length(self->start_ns, self->end_ns);
         if (place->depth + 1 < track->rows.count)
             *out -= view_row_busy(&track->rows.rows[place->depth + 1], view_scene_trace(scene), self->start_ns,

@@ -1,7 +1,8 @@
-/* stack.c - the stack of an event: its own, its launch's, or the slices around it
+/* stack.c - the stack of an event: its own, its launch's, or the slices that enclose it
  *
- * Where several answer, the first of: `sf` of the event; its `stack`, an array of texts; `sf` of its launch; the slices
- * around the launch on its thread, with the launch; for what is no GPU work, the slices around it on its thread.
+ * The first of these that exists: `sf` of the event; its `stack`, an array of texts; `sf` of its launch; the slices
+ * around the launch on its thread, with the launch; for events other than GPU activities, the slices around it on its
+ * thread.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +93,7 @@ static bool put_node(hd_json_out *json, source_place *source, const hd_stacks *s
 typedef struct own_texts {
     char *data; /* malloc'ed, NULL: there are none */
     const char *at;
-    char *out; /* behind the text there is as much room, for what is decoded */
+    char *out; /* followed by as much room, for decoded text */
 } own_texts;
 
 /* Of its member `stack`, where that is an array of texts. */
@@ -168,7 +169,7 @@ static bool put_slices(hd_json_out *json, source_place *source, const view_event
     return true;
 }
 
-/* The slice that stands for the event on its thread: its launch, itself, or what is around it. */
+/* The slice that represents the event on its thread: its launch, itself, or the enclosing one. */
 static bool find_place(view_place *out, const view_event *e)
 {
     if (e->launch) return view_place_of(out, e->scene, HD_KIND_SLICE, e->launch->row);

@@ -1,4 +1,4 @@
-/* fidelity.c - how much of the trace the page shows, and every event of which something must be said */
+/* fidelity.c - how much of the trace the viewer shows, and lists of every anomalous event */
 #include "view/fidelity/impl.h"
 
 #include <stdlib.h>
@@ -153,8 +153,8 @@ static void free_doubts(void *fidelity)
     free(f);
 }
 
-/* Worker only, as it makes on_lanes of the tracks say what the check does. Of a scene whose tracks are laid out and
- * whose launches are found; free_doubts frees it. *out is NULL if it was stopped. Errors: MEMORY, LIMIT. */
+/* Worker only, since it sets on_lanes of the tracks to the check's numbers. For a scene with laid-out tracks and known
+ * launches; free_doubts frees it. *out is NULL if it was stopped. Errors: MEMORY, LIMIT. */
 static hd_status find_doubts(view_fidelity **out, view_scene *scene, const atomic_bool *stop, hd_error *err)
 {
     view_fidelity *fidelity = calloc(1, sizeof *fidelity);

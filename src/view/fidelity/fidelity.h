@@ -1,7 +1,7 @@
-/* fidelity.h - how much of the trace the page shows, and every event of which something must be said
+/* fidelity.h - how much of the trace the viewer shows, and lists of every anomalous event
  *
- * The counts are those of `heddle check` and `heddle info`, by the same code. What is shown is counted from the rows as
- * they were laid out.
+ * The counts are those of `heddle check` and `heddle info`, by the same code. Shown events are counted from the rows as
+ * laid out.
  *
  * In: a scene. Out: counts and lists. Begin with fidelity.c.
  */
@@ -11,18 +11,18 @@
 #include "view/scene/scene.h"
 
 typedef enum view_doubt {
-    VIEW_ON_LANES,       /* slices that do not nest on their track, and stand on another lane of it; other: the row of
-                            the slice that each crosses */
-    VIEW_BEFORE_LAUNCH,  /* GPU work that starts before its launch; other: the row of the call */
+    VIEW_ON_LANES,       /* slices that do not nest on their track, and are on another lane of it; other: the row of the
+                            slice that each crosses */
+    VIEW_BEFORE_LAUNCH,  /* GPU activities that start before their launch; other: the row of the call */
     VIEW_NO_END,         /* slices that nothing ends */
     VIEW_NEGATIVE,       /* slices that end before they start */
     VIEW_UNBOUND_FLOWS,  /* flow points that no slice on their track is bound to */
     VIEW_NO_TIME,        /* events without a time, which no viewer can show; other: their hd_kind */
-    VIEW_BACKWARD_FLOWS, /* ends of flows that come from later; other: the row of the point where each begins */
+    VIEW_BACKWARD_FLOWS, /* ends of flows that begin later; other: the row of the point where each begins */
     VIEW_FLOWS_WITHOUT_START,
     VIEW_FLOWS_WITHOUT_END,
-    VIEW_WITHOUT_LAUNCH, /* GPU work whose launch is not there, though launches are */
-    VIEW_WITHOUT_WORK,   /* launches whose work is not there, though work is */
+    VIEW_WITHOUT_LAUNCH, /* GPU activities without a launch, though the trace has launches */
+    VIEW_WITHOUT_WORK,   /* launches without an activity, though the trace has activities */
     VIEW_DOUBTS
 } view_doubt;
 
@@ -45,7 +45,7 @@ static inline bool view_doubt_of_flows(view_doubt doubt)
     return doubt == VIEW_UNBOUND_FLOWS || doubt == VIEW_BACKWARD_FLOWS || doubt == VIEW_FLOWS_WITHOUT_START ||
            doubt == VIEW_FLOWS_WITHOUT_END;
 }
-/* What a list is called in the protocol: "on-lanes". Static. */
+/* The name of a list in the protocol: "on-lanes". Static. */
 const char *view_doubt_name(view_doubt doubt);
 
 #endif

@@ -1,5 +1,4 @@
-/* flows.c - flows that lack an end, run backward, or bind to no slice: as the check finds them, of the index
- */
+/* flows.c - flows without an end, backward, or bound to no slice: by the rules of the check, from the index */
 #include <stdlib.h>
 
 #include "base/error.h"

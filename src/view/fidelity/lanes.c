@@ -1,4 +1,4 @@
-/* lanes.c - which slices do not nest on their track, and which they cross: as the check finds them */
+/* lanes.c - slices that do not nest on their track, and which they cross: by the rules of the check */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -15,7 +15,7 @@ void view_lane_begin(view_lane_walk *walk, const hd_lane *lane)
     walk->next = walk->at = walk->count = 0;
 }
 
-/* false: it takes no part. */
+/* false: not included. */
 static bool read_slice(view_lane_slice *out, const view_lane_walk *walk, uint64_t row)
 {
     uint32_t i;
@@ -73,7 +73,7 @@ static hd_status look_at_lane(view_fidelity *fidelity, view_lane_walk *walk, ope
     return status == HD_END ? HD_OK : status;
 }
 
-/* The layout knows which tracks have none. Where there are picoseconds it does not look at them, but the check does. */
+/* The layout knows tracks without crossings. With picoseconds the layout ignores them, but the check does not. */
 static bool may_cross(const view_track *track, const hd_index *index)
 {
     return track->on_lanes || index->units_per_ns > 1;

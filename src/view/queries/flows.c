@@ -25,7 +25,7 @@ static int by_time(const void *a, const void *b)
 
 enum { RADIX = 1 << 16 };
 
-/* Those of one slice, which stand side by side. */
+/* Sorts the lines of one slice, which are adjacent. */
 static void sort_runs(view_flows *f)
 {
     for (size_t i = 0, next; i < f->count; i = next) {
@@ -119,7 +119,7 @@ static bool index_ends(view_flows *f)
     return f->by_to != NULL;
 }
 
-/* Works are marked to which a line leads from their launch: lines by their ends and works by row, side by side. */
+/* Marks activities with a line from their launch: lines sorted by end and activities by row are walked together. */
 static void mark_works(uint8_t *marks, const view_flows *f, const hd_launches *launches)
 {
     size_t at = 0;

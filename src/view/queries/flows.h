@@ -1,10 +1,10 @@
-/* flows.h - lines from slice to slice: flows of the trace, and launches that no flow leads from
+/* flows.h - lines from slice to slice: flows of the trace, and launches without a flow
  *
- * A line goes from a point of a flow to the one that follows it (src/model/flows/bind.h), where both are bound to
- * slices. GPU work whose launch is known, but to which no line leads from it, has one of category "launch", which goes
- * from the launch's start to the work's.
+ * A line goes from a point of a flow to the next one (src/model/flows/bind.h), if both are bound to slices. A GPU
+ * activity with a known launch but without a line from it gets one of category "launch", from the launch's start to the
+ * activity's.
  *
- * Made when first asked for, then immutable; 36 bytes a line.
+ * Made at first use, then immutable; 36 bytes per line.
  */
 #ifndef HD_VIEW_QUERIES_FLOWS_H
 #define HD_VIEW_QUERIES_FLOWS_H
@@ -29,7 +29,7 @@ typedef struct view_flows {
     view_line *lines; /* by `from`, then time */
     size_t count;
     uint32_t *by_to;                                         /* lines by `to` */
-    uint64_t large;                                          /* as hd_trace_large_bytes: both lie in files then */
+    uint64_t large;                                          /* as hd_trace_large_bytes: both are in files then */
     uint64_t launch_count;                                   /* of them: of category "launch" */
     view_flow_category categories[VIEW_FLOW_CATEGORIES + 1]; /* most lines first; of very many the first seen */
     size_t category_count;

@@ -1,4 +1,4 @@
-/* queries.c - what routes work out once and keep with the scene */
+/* queries.c - results that routes compute once and store with the scene */
 #include "view/queries/queries.h"
 
 #include <stdlib.h>

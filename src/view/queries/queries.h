@@ -1,7 +1,7 @@
-/* queries.h - what routes work out once and keep with the scene
+/* queries.h - results that routes compute once and store with the scene
  *
- * One per scene (view_scene_queries). Nothing is made before it is asked for; then it lives as long as the scene, or,
- * for answers to questions that were asked, until others were asked since. Any thread.
+ * One per scene (view_scene_queries). Everything is made at first use and lives as long as the scene; answers are kept
+ * until newer ones replace them. Any thread.
  */
 #ifndef HD_VIEW_QUERIES_QUERIES_H
 #define HD_VIEW_QUERIES_QUERIES_H
@@ -16,7 +16,7 @@
 
 enum { VIEW_KEPT_SEARCHES = 4, VIEW_KEPT_FLAMES = 4 };
 
-/* An answer and the question, by which it is found again. */
+/* An answer, and the question as its key. */
 typedef struct view_kept_answer {
     char *question; /* NULL: none */
     hd_json_out json;
@@ -47,7 +47,7 @@ hd_status view_queries_stacks(const hd_trace_stacks **out, const view_scene *sce
 
 /* An answer given before, copied into `json`; false: none. */
 bool view_queries_recall(hd_json_out *json, view_queries *queries, const char *question);
-/* Keep a copy of an answer in place of the one that was used the longest time ago. Does nothing without memory. */
+/* Keeps a copy of an answer in place of the least recently used one. Does nothing without memory. */
 void view_queries_keep(view_queries *queries, const char *question, const hd_json_out *json);
 
 #endif

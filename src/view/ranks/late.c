@@ -1,5 +1,5 @@
-/* late.c - what the page asks for later than the picture: how late each rank came to the collectives of each step, all
- * of them added up, as report stragglers does, and roles */
+/* late.c - data that the web UI requests after the picture: lateness of each rank at the collectives of each step,
+ * summed as in report stragglers, and roles */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@ typedef struct lateness {
     uint32_t step; /* of the row before */
 } lateness;
 
-/* Rows stand by group, then number, so that a step is mostly that of the row before, or the next. */
+/* Rows are sorted by group, then number, so the step is mostly that of the previous row, or the next. */
 static uint32_t step_at(const view_picture *p, uint32_t row, int64_t start, uint32_t before)
 {
     uint32_t count = (uint32_t)p->step_count, at = before;
@@ -103,7 +103,7 @@ hd_status ranks_late(view_picture *p, const ranks_source *sources, size_t count,
     else
         hd_table_builder_free(builder);
     if (status == HD_OK && !put_lost(p, lost)) status = HD_NOMEM(err);
-    if (status != HD_OK) { /* nothing is told of what is not whole */
+    if (status != HD_OK) { /* incomplete data is not reported */
         free(p->late);
         p->late = NULL;
     }
@@ -114,7 +114,7 @@ hd_status ranks_late(view_picture *p, const ranks_source *sources, size_t count,
 
 /* ---- one of them ---- */
 
-/* Of a meeting and a collective of a trace, as job_meetings.order. */
+/* Compares a collective instance with a collective of a trace, as job_meetings.order. */
 static int compare(const job_meetings *m, const job_meeting *x, const hd_collective *c)
 {
     const job_meeting_group *group = job_meeting_group_of(m, x->group);

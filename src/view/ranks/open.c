@@ -1,8 +1,8 @@
-/* open.c - the open traces as ranks of the job: by how much their clocks differ, and what their collectives are in it
+/* open.c - the open traces as ranks of the job: their clock offsets, and their collectives in the job
  *
- * Clocks are those of `heddle clocks`, of the collectives of these traces, and where the job's summaries are one file
- * that is not too large, of all of its ranks. A trace is drawn with one shift, that in its middle; by how much its
- * clock drifts or steps is in the bar.
+ * Clocks are estimated as in `heddle clocks`, from the collectives of these traces, or, if the job's summaries are one
+ * file of moderate size, of all its ranks. A trace is drawn with one shift, that at its middle; drift and steps of its
+ * clock are included in the error bar.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "report/clocks/clocks.h"
 #include "report/job/clock_events.h"
 #include "report/job/job.h"
-#include "trace/clock_base.h"
+#include "trace/clock.h"
 #include "view/ranks/impl.h"
 #include "view/session/session.h"
 
@@ -29,7 +29,7 @@ typedef struct ranks_open {
 typedef struct ranks_clocks {
     const hd_job *of;
     clock_job job;
-    hd_clocks *solved; /* NULL: not yet, or the reference is not in it */
+    hd_clocks *solved; /* NULL: not yet, or without the reference */
     uint32_t reference;
 } ranks_clocks;
 
@@ -47,7 +47,7 @@ void ranks_open_free(view_ranks *r)
     free(r->open);
 }
 
-/* What is kept of an open trace, with its list. The lock is held. Errors: MEMORY; LIMIT: not laid out yet. */
+/* The data of an open trace, with its list. The lock is held. Errors: MEMORY; LIMIT: not laid out yet. */
 static hd_status take_open(ranks_open **out, view_ranks *r, uint32_t trace, const view_scene *scene, hd_error *err)
 {
     const hd_report_input input = {.trace = view_scene_trace(scene), .launches = view_scene_launches(scene)};
@@ -64,7 +64,7 @@ static hd_status take_open(ranks_open **out, view_ranks *r, uint32_t trace, cons
 
 /* ---- clocks ---- */
 
-/* A row of the trace in the picture; NULL: it has none. */
+/* A row of the trace in the picture; NULL: none. */
 static const view_picture_row *row_of_trace(const view_ranks *r, const view_picture *p, view_session *session,
                                             uint32_t trace)
 {
@@ -93,8 +93,8 @@ static bool step_to(size_t *at, const hd_collectives *list, int64_t base, int64_
     return (*at)++ < hd_collectives_count(list);
 }
 
-/* Whether the events from `first` on, and those without names, which a summary tells, are some of the trace's own, in
- * their order. */
+/* Whether the events from `first` on, and those without names, which come from a summary, are some of the trace's own,
+ * in order. */
 static bool are_of(const clock_job *j, size_t first, size_t first_alike, const hd_collectives *list, int64_t base)
 {
     bool fine = true;
@@ -107,7 +107,7 @@ static bool are_of(const clock_job *j, size_t first, size_t first_alike, const h
     return fine;
 }
 
-/* Adds the collectives of a trace, whose host becomes out->host. A summary that is of another file tells nothing. */
+/* Adds the collectives of a trace, whose host becomes out->host. A summary of another file is ignored. */
 static hd_status add_trace(clock_job *j, view_clock *out, view_ranks *r, const view_picture_row *row,
                            view_session *session, hd_error *err)
 {
@@ -149,8 +149,8 @@ static int64_t distance(int64_t a, int64_t b)
     return by;
 }
 
-/* Few collectives do not say that the clock did not step before or behind them: it is taken to go on all the same, as
- * far off as a clock drifts (200 ppm, as the bar outside of the evidence has it). */
+/* Few collectives do not prove that the clock did not step before or after them: it is extrapolated anyway, with an
+ * error that grows by the drift of a clock (200 ppm, like the bar outside of the evidence). */
 static bool clock_at(int64_t *out_offset, int64_t *out_bar, const hd_clocks *solved, uint32_t host, int64_t time)
 {
     const hd_host_clock *clock = hd_clocks_host(solved, host);
@@ -165,7 +165,7 @@ static bool clock_at(int64_t *out_offset, int64_t *out_bar, const hd_clocks *sol
     return known;
 }
 
-/* How far the shift may be off at a time, if that is in the trace. false: nothing is known then. */
+/* The error of the shift at a time, if that is in the trace. false: unknown. */
 static bool widen(view_clock *c, const hd_clocks *solved, int64_t time, int64_t from, int64_t until)
 {
     int64_t offset, bar = 0;
@@ -201,7 +201,7 @@ static void place(view_clock *c, const clock_job *j, const hd_clocks *solved, co
     if (!fine && c->basis != HD_CLOCK_REFUSED) c->basis = HD_CLOCK_UNKNOWN;
 }
 
-/* Behind those that are ready. */
+/* Added after those that are ready. */
 typedef struct ready {
     view_clock *list;
     const view_picture_row **rows; /* NULL: none */
@@ -231,7 +231,7 @@ static hd_status solve_open(ready *all, clock_job *j, view_session *session, hd_
 
 /* ---- by all ranks of the job ---- */
 
-/* What a core compares in about a second. */
+/* The amount that a core compares in about a second. */
 enum { WHOLE_BYTES = 256 << 20 };
 
 /* The file of summaries that the first trace is of; NULL: it is none, or too large. */
@@ -242,7 +242,7 @@ static const hd_job *job_of(const view_ranks *r, const ready *all)
     return is_worth_it ? job : NULL;
 }
 
-/* A host of `own` among those of the job; HD_NONE: it is not there. row: of a member that ran on it. */
+/* A host of `own` among those of the job; HD_NONE: none. row: of a member that ran on it. */
 static uint32_t find_host(const clock_job *job, const clock_job *own, uint32_t host, const view_picture_row *row)
 {
     const clock_job_host *h = &own->hosts[host];
@@ -275,7 +275,7 @@ static hd_status solve_job(ranks_clocks *c, const hd_job *job, const clock_job *
     return reference != HD_NONE ? clock_job_solve(&c->solved, &c->job, &options, err) : HD_OK;
 }
 
-/* Whether x knows of more clocks than y, or of as many, and the worst of them better. */
+/* Whether x knows more clocks than y, or as many, and the worst of them better. */
 static bool is_better(const view_clock *x, const view_clock *y, size_t count)
 {
     size_t known[2] = {0};
@@ -289,7 +289,7 @@ static bool is_better(const view_clock *x, const view_clock *y, size_t count)
     return known[0] != known[1] ? known[0] > known[1] : bar[0] < bar[1];
 }
 
-/* In the place of what the open ones tell, where that is better. */
+/* Replaces the estimate from the open traces if that of the job is better. */
 static hd_status use_job(ready *all, view_ranks *r, const clock_job *own, view_session *session, hd_error *err)
 {
     const hd_job *job = job_of(r, all);

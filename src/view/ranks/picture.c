@@ -1,7 +1,7 @@
-/* picture.c - what each rank did in each step, of the tables "steps" and "breakdown" of its summary
+/* picture.c - a picture of each rank in each step, from the tables "steps" and "breakdown" of its summary
  *
- * Summaries are unpacked and read on threads, then their rows and steps are put together in order. A name that comes
- * again in a row is another step, "step (2)".
+ * Summaries are unpacked and read on threads, then their rows and steps are put together in order. A name that recurs
+ * in a row is another step, "step (2)".
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -51,13 +51,13 @@ uint32_t ranks_row_of(const view_picture *p, size_t member, int64_t rank, int64_
 
 /* ---- one summary, on any thread ---- */
 
-/* Rows follow each other in the table: cells of one rank and device. */
+/* Consecutive rows of the table: cells of one rank and device. */
 typedef struct run {
     int64_t rank, device;
 } run;
 
-/* Of which steps the cells of a summary are, which is mostly the same in all: a text at first, by cell a uint32, the
- * number of its name (NO_NAME: none) and whether a row begins, then names, each behind its size. */
+/* The steps of the cells of a summary, mostly the same in all: as a text, by cell a uint32, the number of its name
+ * (NO_NAME: none) and whether a row begins, then names, each preceded by its size. */
 typedef struct shape {
     const uint8_t *text;
     size_t text_size, name_count, run_count;
@@ -68,7 +68,7 @@ typedef struct shape {
 enum { NO_NAME = 0x7fffffff, BEGINS = 1u << 31 };
 
 typedef struct part {
-    int64_t *figures; /* of all cells one after the other */
+    int64_t *figures; /* of all cells, consecutive */
     run *runs;
     shape *shape;
     size_t count, run_count;
@@ -91,7 +91,7 @@ typedef struct maker {
     size_t seen_capacity;
 } maker;
 
-/* A thread that reads. What it makes of parts is in its memory. */
+/* A reading thread. Its parts are in its own memory. */
 typedef struct reader {
     maker *maker;
     hd_arena *memory;
@@ -125,7 +125,7 @@ static bool begins_row(const job_cells *t, size_t row)
            job_int(t, row, DEVICE) != job_int(t, row - 1, DEVICE);
 }
 
-/* The text of its shape: names of one column follow each other among those of the table. */
+/* The text of its shape: names of one column are consecutive among those of the table. */
 static bool write_shape(size_t *out_names, hd_bytes *out, const job_cells *t)
 {
     size_t first = SIZE_MAX, names = 0;
@@ -347,7 +347,7 @@ static int compare_steps(const void *x, const void *y, void *steps)
     return order ? order : compare_numbers(a, b);
 }
 
-/* Names of steps that come again, "step (2)", stay as they were met, and so does all else with them. */
+/* Recurring names of steps, "step (2)", keep the original order, and so do all others then. */
 static bool have_numbers(const view_picture *p)
 {
     for (size_t i = 0; i < p->step_count; i++) {
@@ -357,8 +357,7 @@ static bool have_numbers(const view_picture *p)
     return true;
 }
 
-/* Puts a list of elements into the order of `compare`; places[old] is where it stands now. The caller frees it; NULL:
- * no memory. */
+/* Sorts a list of elements by `compare`; places[old] is the new index. The caller frees it; NULL: no memory. */
 static uint32_t *order_list(void *list, size_t size, size_t count, int (*compare)(const void *, const void *, void *))
 {
     uint32_t *order = malloc((count + 1) * sizeof *order), *places = malloc((count + 1) * sizeof *places);

@@ -1,4 +1,4 @@
-/* ranks.c - the summaries of a job: a thread that reads them, or the open traces that they are made of, and the
+/* ranks.c - the summaries of a job: a thread that reads them, or the open traces that they are made from, and the
  * picture */
 #include <errno.h>
 #include <stdio.h>
@@ -94,7 +94,7 @@ static bool add_source(view_ranks *r, hd_job *job, const char *path, int64_t tra
     return false;
 }
 
-/* The summary of one trace as a job of its own; NULL: there is none, *err says why. */
+/* The summary of one trace as a job of its own; NULL: none, see *err. */
 static hd_job *summarize(const hd_trace *trace, const char *path, hd_error *err)
 {
     hd_job *job = NULL;
@@ -167,7 +167,7 @@ static bool add_folder(view_ranks *r, const char *path, size_t size)
     return fine;
 }
 
-/* All .hds files as one job, in which what several of them hold is once. They come first in the queue then. */
+/* All .hds files as one job, with duplicates removed. They come first in the queue then. */
 static void read_files(view_ranks *r)
 {
     hd_error err = {0};
@@ -317,7 +317,7 @@ typedef struct open_traces {
     atomic_bool failed;
 } open_traces;
 
-/* One that cannot be summarised has an empty job, and is told. */
+/* A trace that cannot be summarised gets an empty job, and is reported. */
 static void summarize_open(open_traces *open, size_t i)
 {
     view_scene *scene;
@@ -340,7 +340,7 @@ static void summarize_all(void *state)
     for (size_t i; (i = atomic_fetch_add(&open->next, 1)) < open->count;) summarize_open(open, i);
 }
 
-/* The open traces that have no summary yet, where no files were given; false: no memory. */
+/* The open traces without a summary, if no files were given; false: no memory. */
 static bool find_open(open_traces *out, view_ranks *r, view_session *session)
 {
     uint32_t count = r->queue_count ? 0 : view_session_count(session);
@@ -349,7 +349,7 @@ static bool find_open(open_traces *out, view_ranks *r, view_session *session)
     for (uint32_t trace = 0; trace < count; trace++) {
         view_scene *scene;
         bool known = view_session_scene(&scene, session, trace) != VIEW_READY;
-        pthread_mutex_lock(&r->lock); /* never around the session's, which is held while it is written */
+        pthread_mutex_lock(&r->lock); /* never while holding the session's lock, which is held while it is written */
         for (size_t i = 0; i < r->source_count && !known; i++) known = r->sources[i].trace == (int64_t)trace;
         pthread_mutex_unlock(&r->lock);
         if (!known) out->list[out->count++] = trace;
@@ -391,7 +391,7 @@ static bool is_current(view_ranks *r, const open_traces *open)
     return is;
 }
 
-/* Looks first as one of many, then alone, where it may make another. */
+/* Tries under the shared lock, then under the exclusive one, where it may make another picture. */
 hd_status view_ranks_take(const view_picture **out, view_ranks *r, view_session *session, hd_error *err)
 {
     hd_status status = HD_OK;

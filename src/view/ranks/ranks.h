@@ -1,7 +1,7 @@
-/* ranks.h - the ranks of a job as the page shows them: their summaries, and of these a picture of rank by step
+/* ranks.h - the ranks of a job for the web UI: their summaries, and a picture of rank by step made from these
  *
- * The summaries are those of .hds files and of traces that are read one after the other, each once; where there are
- * none, those of the session's open traces. Any thread may ask.
+ * The summaries are those of .hds files and of traces that are read one after the other, without duplicates; if there
+ * are none, those of the session's open traces. Any thread may call.
  *
  * In: paths, a session. Out: a picture. Begin with ranks.c, which keeps the summaries; picture.c reads steps and
  * breakdown of each, late.c the collectives, roles.c the process groups; open.c compares traces that are open.
@@ -34,14 +34,14 @@ void view_ranks_stop(view_ranks *ranks);
 
 bool view_ranks_is_idle(view_ranks *ranks);
 
-/* Add .hds files, and traces of which only the summary is kept. They are read later, on a thread. Called once at
- * most. */
+/* Adds .hds files, and traces of which only the summary is kept. They are read later, on a thread. Called at most
+ * once. */
 hd_status view_ranks_add(view_ranks *ranks, const char *const *paths, size_t count, hd_error *err);
 size_t view_ranks_waiting(view_ranks *ranks);  /* files that are still to be read */
 size_t view_ranks_failures(view_ranks *ranks); /* that could not be read */
-/* Whether files were added and the session has not yet been told of that revision of the job. */
+/* Whether files were added and the session has not been notified of that revision of the job yet. */
 bool view_ranks_lacks(view_ranks *ranks, uint64_t revision);
-/* "null", if none was added, else what /api/session says of a job. */
+/* "null" if none was added, else the job's part of /api/session. */
 void view_ranks_write(hd_json_out *out, view_ranks *ranks);
 
 /* ---- pictures ---- */
@@ -56,22 +56,22 @@ typedef struct view_picture_row {
     const hd_job_member *about;
     int64_t trace;          /* of the session; -1: not open, or that is not known */
     const int64_t *figures; /* of the cells of its summary, `count` of each figure */
-    const uint32_t *cells;  /* which of them is of a step; HD_NONE: none */
+    const uint32_t *cells;  /* the cells of a step; HD_NONE: none */
     size_t count;
 } view_picture_row;
 
-/* What row r did in step s: ns, HD_NO_NUMBER: not known; lateness stands at r * step_count + s. */
+/* The value of row r in step s: ns, HD_NO_NUMBER: unknown; at r * step_count + s. */
 typedef struct view_picture {
     uint64_t number; /* another for each */
     size_t row_count, step_count;
     view_picture_row *rows;           /* by rank, the unknown last */
-    hd_string *steps;                 /* names, by the number in them if all have one */
+    hd_string *steps;                 /* names, sorted by the number in them if all have one */
     int64_t *late;                    /* NULL: view_ranks_late was not called */
     int64_t *roles[JOB_DIMENSIONS];   /* by row: its position, HD_NO_NUMBER: none; NULL: no row has one */
     char *lost;                       /* damaged summaries, a line each; NULL: none */
-    char *late_lost;                  /* those whose collectives are */
+    char *late_lost;                  /* members with unreadable collectives */
     struct job_meetings *collectives; /* with `late` */
-    bool differs;                     /* ranks of a group have not the same collectives: these tell no lateness */
+    bool differs;                     /* ranks of a group have different collectives: these have no lateness */
     /* rows of a summary (by source, then member): row_of[first[i]] … row_of[first[i + 1] - 1] */
     uint32_t *first, *row_of;
     size_t member_count;
@@ -84,26 +84,26 @@ static inline int64_t view_picture_at(const view_picture *picture, view_figure f
     return of->cells[step] == HD_NONE ? HD_NO_NUMBER : of->figures[figure * of->count + of->cells[step]];
 }
 
-/* The picture as of now, which nobody changes before it is given back. Errors: MEMORY; those of hd_job_add_trace. */
+/* The current picture, which does not change until it is given back. Errors: MEMORY; those of hd_job_add_trace. */
 hd_status view_ranks_take(const view_picture **out, view_ranks *ranks, view_session *session, hd_error *err);
 void view_ranks_give(view_ranks *ranks);
 /* Fill in `late`, `late_lost`, `differs` and `roles` of the picture that was taken. Errors: MEMORY. */
 hd_status view_ranks_late(view_ranks *ranks, hd_error *err);
-/* What could not be read or summarised, a line each. */
+/* Inputs that could not be read or summarised, a line each. */
 void view_ranks_lost(hd_json_out *out, view_ranks *ranks);
 /* ---- traces that are open ---- */
 
 /* A collective of the job, of all ranks that have it: of that number in each. */
 typedef struct view_meeting {
-    uint32_t number;                /* HD_NONE: nobody else is known to have it, or ranks differ */
+    uint32_t number;                /* HD_NONE: no other rank is known to have it, or ranks differ */
     uint32_t ranks;                 /* that have it, 0: not in the summaries */
     int64_t last_rank, last_device; /* the shortest there, so that it came last; of several the lowest. rank: or the
                                        place of its summary. HD_NO_NUMBER: all came at once */
     int64_t longest, shortest;
 } view_meeting;
 
-/* The collectives of one trace and what each is in the picture that was taken, which has `late`. Locked until they are
- * given back. Errors: MEMORY; LIMIT: not laid out yet. */
+/* The collectives of one trace with their index in the picture, which has `late`. Locked until they are given back.
+ * Errors: MEMORY; LIMIT: not laid out yet. */
 typedef struct view_collectives {
     const hd_collectives *list;
     const view_meeting *meetings; /* by place in the list */
@@ -113,24 +113,24 @@ hd_status view_ranks_collectives(view_collectives *out, size_t *out_meetings, vi
                                  size_t count, hd_error *err);
 void view_ranks_give_collectives(view_ranks *ranks);
 
-/* What a trace's clock is known to be. */
+/* What is known about a trace's clock. */
 typedef struct view_clock {
-    uint32_t trace, host; /* host: traces with the same have one clock; HD_NONE: of no rank that is known */
+    uint32_t trace, host; /* host: traces with the same host have one clock; HD_NONE: of no known rank */
     hd_clock_basis basis;
-    const char *why;          /* nothing is known of it; static; NULL: it is */
+    const char *why;          /* why nothing is known; static; NULL: it is known */
     int64_t place_ns;         /* of its start behind that of the first, on the clock of that */
-    int64_t shift_ns, bar_ns; /* what was added for it, in the middle of the trace; off by no more all over it */
+    int64_t shift_ns, bar_ns; /* the shift at the middle of the trace, and its maximal error in the whole trace */
     uint64_t collectives;     /* that it rests on */
     size_t ranks;             /* whose collectives were compared for it and all others: */
     bool is_of_job;           /* those of the job, not only of the traces that are ready */
 } view_clock;
 
-/* Of all traces that are ready, by their own collectives, or by those of all members of a job of moderate size, where
- * that knows more of them or has smaller bars; the caller frees *out. Errors: MEMORY; LIMIT: not laid out yet. */
+/* Of all ready traces, from their own collectives, or from those of all members of a job of moderate size if these give
+ * more clocks or smaller bars; the caller frees *out. Errors: MEMORY; LIMIT: not laid out yet. */
 hd_status view_ranks_clocks(view_clock **out, size_t *out_count, view_ranks *ranks, const view_picture *picture,
                             view_session *session, hd_error *err);
 
-/* Where the trace of a row lies, malloc'ed. Errors: IO: it is in no folder that is known. */
+/* The path of a row's trace, malloc'ed. Errors: IO: it is in no known folder. */
 hd_status view_ranks_file(char **out, const view_ranks *ranks, const view_picture_row *row, hd_error *err);
 
 #endif

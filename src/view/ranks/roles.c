@@ -1,4 +1,4 @@
-/* roles.c - where the rows of a picture stand in the process groups of their job */
+/* roles.c - the positions of a picture's rows in the process groups of their job */
 #include <stdlib.h>
 
 #include "view/ranks/impl.h"

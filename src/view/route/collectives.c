@@ -1,7 +1,7 @@
-/* collectives.c - GET /api/clocks and GET /api/collectives: open traces beside each other
+/* collectives.c - GET /api/clocks and GET /api/collectives: compares open traces
  *
- * A collective is told with the first trace of `with` that has it, so that whoever asks for each trace gets it once.
- * Where there are more than the limit, every n-th is told.
+ * A collective is returned with the first trace of `with` that has it, so that a client that queries each trace gets it
+ * once. Beyond the limit every n-th is returned.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -87,7 +87,7 @@ hd_status view_route_clocks(view_reply *reply, const view_request *request, hd_e
 
 /* ---- which collectives ---- */
 
-/* What one trace has of a meeting. */
+/* The part of a collective in one trace. */
 typedef struct part {
     uint32_t slot, trace, at; /* trace: place in `with`; at: in its list */
 } part;
@@ -101,7 +101,7 @@ typedef struct question {
     uint32_t *with;
     size_t with_count, meetings;
     view_collectives *of; /* by place in `with` */
-    uint32_t *slots;      /* by meeting: 1 + its slot, 0: not asked for */
+    uint32_t *slots;      /* by collective: 1 + its slot, 0: not requested */
     part *parts;
     size_t slot_count, part_count, part_capacity;
 } question;
@@ -119,7 +119,7 @@ static bool add_part(question *q, uint32_t slot, size_t trace, size_t at)
     return true;
 }
 
-/* A collective that nobody else has is asked for by its row only, and is its own part. */
+/* A collective that no other trace has is requested by its row only, and is its own part. */
 static bool find_parts(question *q)
 {
     const view_collectives *own = &q->of[q->own];
@@ -150,7 +150,8 @@ static int compare_parts(const void *x, const void *y)
     return (a->at > b->at) - (a->at < b->at);
 }
 
-/* Whether the parts [first, end) are told here: one is no line, and others tell what they have first. */
+/* Whether the parts [first, end) are returned here: a single one is not a line, and collectives of an earlier trace are
+ * returned there. */
 static bool is_told(const question *q, size_t first, size_t end)
 {
     return q->row >= 0 || (q->parts[first].trace == q->own && end - first > 1);
@@ -223,7 +224,7 @@ static void put_meeting(hd_json_out *json, const question *q, size_t first, size
     hd_json_put_text(json, "]}");
 }
 
-/* More than MEETINGS_MOST are only counted, those too that are told of another trace. */
+/* Beyond MEETINGS_MOST they are only counted, including those returned with another trace. */
 static void put_meetings(hd_json_out *json, const question *q)
 {
     uint64_t count = 0, seen = 0, told = 0;

@@ -22,7 +22,7 @@ enum { NAME_BYTES = 100 };
 
 static const char *const formats[] = {"heddle", "json", "json.gz", "pftrace", NULL};
 
-/* To a file that never has a name: so nothing is left on the disk when the server ends in the middle of it. */
+/* To an unnamed file: so nothing is left on the disk when the server ends in between. */
 static hd_status write_nameless(int *out_fd, const hd_trace *trace, const char *format, hd_error *err)
 {
     char path[32];
@@ -39,7 +39,7 @@ static hd_status write_nameless(int *out_fd, const hd_trace *trace, const char *
     return status;
 }
 
-/* "mtia_rank_0.json.gz" -> "mtia_rank_0", without what has no place in a file's name. */
+/* "mtia_rank_0.json.gz" -> "mtia_rank_0", without characters that are invalid in a file name. */
 static void plain_name(char out[NAME_BYTES], const char *name)
 {
     static const char *const extensions[] = {".gz", ".zst", ".json", ".heddle", ".pftrace", NULL};
@@ -63,7 +63,7 @@ static hd_status gone(hd_error *err)
     return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "the client went away");
 }
 
-/* Between the steps it is looked whether anybody still waits. */
+/* Between the steps it checks whether the client is still connected. */
 static hd_status crop(int *out_fd, const view_request *request, const view_scene *scene, const hd_crop_window *window,
                       const char *extension, hd_error *err)
 {

@@ -1,8 +1,8 @@
-/* derived.c - GET /api/derived: what a slice of a derived track is, how it was derived, and from which events
+/* derived.c - GET /api/derived: the meaning of a derived slice, and the events it was derived from
  *
- * What a device does (compute, communication, copies, exposed) is made of its works of that sort, ops and scopes of the
- * works of their stream, within the time of the slice; idle time stands between two works. `of` is the event that ops,
- * scopes, steps and pieces of the critical path are named after, or the first of several.
+ * A device's compute, communication, copies and exposed slices are made of its activities of that kind, ops and scopes
+ * of the activities of their stream, within the time of the slice; idle time is between two activities. `of` is the
+ * event that ops, scopes, steps and parts of the critical path are named after, or the first of several.
  */
 #include <stdlib.h>
 
@@ -22,7 +22,7 @@ typedef struct derived_question {
     const view_track *track;
     view_place place;
     gpu_classes classes;
-    uint32_t last_track; /* of the trace, that was asked for last */
+    uint32_t last_track; /* last requested track of the trace */
     bool last_is_of;
     uint32_t *works; /* indices */
     size_t count, capacity;
@@ -53,7 +53,7 @@ static bool has_role(const view_track *track, const char *role)
 
 /* ---- its works ---- */
 
-/* Whether the track stands for what is done on a track of the trace: in its section, or in the one around that. */
+/* Whether the track belongs to a track of the trace: in its section, or in the enclosing one. */
 static bool is_of(derived_question *q, uint32_t source)
 {
     const view_scene *scene = q->event.scene;

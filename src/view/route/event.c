@@ -1,4 +1,4 @@
-/* event.c - everything that is known of one event */
+/* event.c - GET /api/event: all data of one event */
 #include "view/event/event.h"
 #include "base/error.h"
 #include "heddle/names.h"

@@ -1,5 +1,4 @@
-/* fidelity.c - GET /api/fidelity and /api/fidelity/list: what of the trace is shown, and what must be said of it
- */
+/* fidelity.c - GET /api/fidelity and /api/fidelity/list: how much of the trace is shown, and its anomalies */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +37,7 @@ static hd_status find(const view_fidelity **out, view_scene **scene, view_reply 
 
 /* ---- the sums ---- */
 
-/* What the reader said of the first case, or what the check says of the code. */
+/* The reader's text about the first case, or the check's text for the code. */
 static void put_ledger_text(hd_json_out *json, const hd_trace *trace, const hd_ledger_row *row)
 {
     const hd_check_code *code = hd_check_code_find(row->code, strlen(row->code));
@@ -84,7 +83,7 @@ static void put_flows(hd_json_out *json, const view_fidelity *fidelity)
     hd_json_put_text(json, "}");
 }
 
-/* What is missing or impossible in the GPU activities, the input aside, which the ledger tells. */
+/* What is missing or impossible in the GPU activities, except faults of the input, which are in the ledger. */
 static hd_status put_trust(hd_json_out *json, const view_scene *scene, hd_error *err)
 {
     const hd_launches *launches = view_scene_launches(scene);
@@ -147,7 +146,7 @@ hd_status view_route_fidelity(view_reply *reply, const view_request *request, hd
 
 /* ---- the lists ---- */
 
-/* The name as people call it, cut where it is long. */
+/* The display name, cut if it is long. */
 static const char *name_of(char out[HD_NAME_BYTES + 8], const hd_trace *trace, uint32_t name)
 {
     size_t size = hd_name_short(out, hd_name_plain(hd_trace_string(trace, name)));
@@ -205,8 +204,8 @@ static void put_note(hd_json_out *json, const hd_trace *trace, view_doubt doubt,
     put_string(json, "note", note);
 }
 
-/* Whether a row of a track has a slice. Of those that start together all but the first have no length and stand in the
- * order of their rows in the table. */
+/* Whether a row of a track has a slice. Of those that start together all except the first have length 0 and are in
+ * table order. */
 static bool row_has(const view_row *row, const hd_trace *trace, const hd_event *event)
 {
     view_slice slice;

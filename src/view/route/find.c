@@ -1,7 +1,7 @@
-/* find.c - GET /api/find: the slices of exactly one name, or that begin at one time and are so long, on some tracks
+/* find.c - GET /api/find: slices with an exact name, or an exact start and duration, on some tracks
  *
- * A row of a report names events by these. Rows are walked over the range that is asked for; the first ones in the
- * order of start, track and row are told.
+ * Rows of reports identify events by these. Rows are walked over the requested range; the first ones in order of start,
+ * track and row are returned.
  */
 #include <stdlib.h>
 

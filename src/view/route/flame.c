@@ -1,8 +1,8 @@
-/* flame.c - a flame graph of a range of time, as nodes; the last few are kept
+/* flame.c - GET /api/flame: a flame graph of a range of time, as nodes; the last few are cached
  *
- * Nodes that weigh less than 1/FINEST of all are left out, and counted; a node's callees weigh no more than it does, so
- * none is left without its caller. What they weigh is added up by the node they were left out below and their name, as
- * many small frames of a name may be most of the time.
+ * Nodes with less than 1/FINEST of the total are left out, and counted; a node's callees weigh no more than it does, so
+ * none is left without its caller. Their weight is summed by parent node and name, since many small frames of a name
+ * may be most of the time.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static hd_status read_question(flame_question *q, const view_request *request, h
     q->options.by = (hd_flame_by)by;
     q->options.reverse = reverse == 1;
     const hd_trace_facts *facts = hd_trace_facts_of(view_scene_trace(q->scene));
-    int64_t zero = facts->start_ns == HD_NO_TIME ? 0 : facts->start_ns; /* what the options count from */
+    int64_t zero = facts->start_ns == HD_NO_TIME ? 0 : facts->start_ns; /* the origin of times in the options */
     if (view_param_text(request, "from")) q->options.from = (hd_convert_time){HD_CONVERT_NS, view_length(zero, from)};
     if (view_param_text(request, "until"))
         q->options.until = (hd_convert_time){HD_CONVERT_NS, view_length(zero, until)};

@@ -1,7 +1,7 @@
-/* flows.c - lines to draw: of an event, of a category, or all that touch a range
+/* flows.c - GET /api/flows: lines to draw: of an event, of a category, or all that touch a range
  *
- * The count is exact. Where there are more than the limit, every n-th is told, in the order of the slices they begin
- * at, so that those that are told lie where the lines lie.
+ * The count is exact. Beyond the limit every n-th is returned, in the order of the slices they begin at, so that the
+ * returned ones are distributed like all lines.
  */
 #include <stdlib.h>
 
@@ -64,7 +64,7 @@ static int64_t start_of(const hd_trace *trace, uint32_t slice)
     return hd_column_at(&block->columns[HD_COL_START], at);
 }
 
-/* `track,depth,time` of an end; the time lies in the slice. A slice whose track is not laid out yet has depth 0. */
+/* `track,depth,time` of an end; the time is within the slice. A slice whose track is not laid out yet has depth 0. */
 static void put_end(hd_json_out *json, const line_filter *f, uint32_t slice, int64_t time_ns)
 {
     view_place place = {0};
@@ -95,7 +95,7 @@ static void put_line(hd_json_out *json, const line_filter *f, const view_line *l
 
 /* ---- categories ---- */
 
-/* Of all lines of the trace, not only those asked for. A trace with more categories than CATEGORIES has the first of
+/* Of all lines of the trace, not only the requested ones. A trace with more categories than CATEGORIES has the first of
  * them. */
 static void put_categories(hd_json_out *json, const line_filter *f)
 {
@@ -173,7 +173,7 @@ static hd_status put_lines(view_reply *reply, const view_request *request, const
     hd_json_put_text(&reply->json, "[");
     for (size_t i = 0; told < limit && i < f->flows->count; i++) {
         if (!(bits[i / 8] >> i % 8 & 1)) continue;
-        if (seen++ < told * count / limit) continue; /* the told-th of limit lines is number told * count / limit */
+        if (seen++ < told * count / limit) continue; /* of limit lines, line i is number i * count / limit */
         if (told++) hd_json_put_text(&reply->json, ",");
         put_line(&reply->json, f, &f->flows->lines[i]);
     }

@@ -1,7 +1,7 @@
 /* job.c - GET /api/job, GET /api/job/late and POST /api/job/open: the picture of a job's ranks, and the trace of one
  *
  * A picture is "HDJ1", the size of a JSON text in 32 bits, that text, and the arrays of figures that it names, all at
- * multiples of 8 bytes, little endian: uint32 with 4294967295 for what is not known if all fit, else doubles with NaN.
+ * multiples of 8 bytes, little endian: uint32 with 4294967295 for unknown values if all fit, else doubles with NaN.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -65,7 +65,7 @@ static void put_figures(hd_bytes *bytes, const figures *of, const view_picture *
     align(bytes);
 }
 
-/* `json` without its last brace becomes the head of the answer, behind which the figures stand. */
+/* `json` without its last brace is the head of the answer, followed by the figures. */
 static void put_answer(view_reply *reply, hd_json_out *json, const figures *all, size_t count, const view_picture *p)
 {
     size_t cells = p->row_count * p->step_count;
@@ -152,7 +152,7 @@ static void put_roles(hd_json_out *json, const view_picture *p)
     hd_json_put_text(json, "]");
 }
 
-/* How many ranks the job had: the most that one of its traces tells. */
+/* The number of ranks of the job: the maximum in its traces. */
 static void put_world(hd_json_out *json, const view_picture *p)
 {
     int64_t world = HD_NO_NUMBER;
@@ -164,7 +164,7 @@ static void put_world(hd_json_out *json, const view_picture *p)
     put_or_null(json, world);
 }
 
-/* Lines as texts, behind those that are there. */
+/* Appends lines as texts. */
 static void put_lines(hd_json_out *json, const char *lines)
 {
     while (lines && *lines) {
@@ -209,7 +209,7 @@ bool view_route_job_waits(const view_request *request);
 view_route_run view_route_job_late;
 view_route_run view_route_job_open;
 
-/* Who asks for a revision that is not told yet waits for it. */
+/* A request for a revision that does not exist yet waits for it. */
 bool view_route_job_waits(const view_request *request)
 {
     int64_t revision;
@@ -218,7 +218,7 @@ bool view_route_job_waits(const view_request *request)
 }
 
 enum { ASKED_FOR = 3 };
-/* Those that parameter `figures` names, parted by commas; all where it is not there. */
+/* The comma-separated figures of the parameter `figures`; all if it is absent. */
 static hd_status list_figures(view_figure *out, size_t *out_count, const view_request *request, hd_error *err)
 {
     const char *list = view_param_text(request, "figures");
@@ -298,7 +298,7 @@ hd_status view_route_job_late(view_reply *reply, const view_request *request, hd
     return status;
 }
 
-/* The trace of a row, which is opened unless it is open already. */
+/* The trace of a row, opened unless it is open already. */
 static hd_status open_row(uint32_t *out, view_session *session, const view_picture_row *row, hd_error *err)
 {
     char *path;

@@ -20,7 +20,7 @@ static hd_status refuse(hd_error *err, const char *name, const char *value, cons
                         value ? "'" : "", value ? value : "missing", value ? "'" : "", wanted);
 }
 
-/* A decimal integer that begins at *text, which is moved behind it. */
+/* A decimal integer at *text; moves *text behind it. */
 static bool take_int(int64_t *out, const char **text)
 {
     char *end;
@@ -111,7 +111,7 @@ hd_status view_param_range(int64_t *out_from, int64_t *out_until, const view_req
     HD_TRY(view_param_int_or(&from, request, "from", INT64_MIN, INT64_MAX, INT64_MIN, err));
     HD_TRY(view_param_int_or(&until, request, "until", INT64_MIN, INT64_MAX, INT64_MAX, err));
     if (from > until) return refuse(err, "until", view_param_text(request, "until"), "at or behind parameter from");
-    /* the whole is whatever there is; INT64_MIN is no time */
+    /* the whole range is any data; INT64_MIN means no time */
     if (!view_param_text(request, "from") || __builtin_add_overflow(from, start, out_from))
         *out_from = from < 0 ? INT64_MIN + 1 : INT64_MAX;
     if (!view_param_text(request, "until") || __builtin_add_overflow(until, start, out_until))

@@ -1,6 +1,6 @@
 /* query.c - POST /api/query, GET /api/query/tables and /api/query/track: SQL over all traces of the session
  *
- * The answer is bounded: LIMIT_MOST rows, BYTES_MOST of JSON, and what view_json_cell cuts.
+ * The answer is bounded: LIMIT_MOST rows, BYTES_MOST of JSON, and cells cut by view_json_cell.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 enum { SQL_BYTES = 1 << 20, LIMIT_MOST = 10000, BYTES_MOST = 32 << 20, TIMEOUT_MS = 30000, TIMEOUT_MOST_MS = 600000 };
 
-/* ---- what is asked ---- */
+/* ---- requests ---- */
 
 hd_status view_query_text(char **out, size_t *out_size, view_reply *reply, const view_request *request, hd_error *err)
 {
@@ -54,7 +54,7 @@ static const char *value_given(const view_request *request, const char *name)
     return NULL;
 }
 
-/* All parameters of the statement: one that is forgotten would be null, and find nothing. */
+/* All parameters must be set: a missing one would be null, and match nothing. */
 static hd_status set_parameters(hd_statement *statement, const view_request *request, hd_error *err)
 {
     for (size_t i = 0; i < hd_statement_parameter_count(statement); i++) {
@@ -69,7 +69,7 @@ static hd_status set_parameters(hd_statement *statement, const view_request *req
     return HD_OK;
 }
 
-/* Whether it is the SQL, or what it asks for, that is wrong. */
+/* Whether the error is in the SQL, or in what it does. */
 static bool is_of_sql(hd_status status)
 {
     return status == HD_ERR_ARGUMENT || status == HD_ERR_LIMIT || status == HD_ERR_FORMAT;
@@ -104,7 +104,7 @@ hd_status view_query_begin(view_sql_run *out, hd_error *out_sql, view_reply *rep
 
 typedef struct rows_written {
     int64_t limit;
-    uint64_t count, cut; /* rows; cells that are shorter than they were */
+    uint64_t count, cut; /* rows; shortened cells */
     const char *stopped; /* why there are no more: "rows", "bytes"; NULL: that was all */
 } rows_written;
 
@@ -143,6 +143,7 @@ static void put_inputs(hd_json_out *json, const view_sql_connection *connection)
         hd_json_put_text(json, i ? ",{" : "{");
         view_json_int(json, "trace", connection->inputs[i].trace);
         if (connection->inputs[i].rank != HD_NO_NUMBER) view_json_int(json, "rank", connection->inputs[i].rank);
+        if (connection->inputs[i].shift) view_json_digits(json, "shift_ns", connection->inputs[i].shift);
         hd_json_put_text(json, "}");
     }
     hd_json_put_text(json, "]");
@@ -155,7 +156,7 @@ static void put_elapsed(hd_json_out *json, int64_t started_ns)
     view_json_double(json, "ms", (double)((hd_now_ns() - started_ns) / 1000) / 1000);
 }
 
-/* In place of what was written of the answer. */
+/* Replaces the partial answer. */
 static void put_failure(hd_json_out *json, const hd_error *failure, int64_t started_ns)
 {
     free(json->data);

@@ -8,8 +8,8 @@
 
 enum { TEXT_BYTES = 64 << 10, BLOB_BYTES = 64 };
 
-/* The shortest that reads the same; a real number of SQL has a point or an exponent. JSON has no infinity, but numbers
- * that are read as one. */
+/* The shortest text that reads as the same number; a real number of SQL has a point or an exponent. JSON has no
+ * infinity, but has numbers that are read as one. */
 static void put_real(hd_json_out *json, double value)
 {
     char text[40];

@@ -2,8 +2,8 @@
  *
  * Time     the first column of each role: ts and dur become slices, else ts and the first number a counter
  * Names    `name`, else the first text
- * Places   rank, device, stream, row and process, which part the rows into tracks (view/derive/table.c)
- * Trace    rows of other traces are left out: an id of a slice or a track says which trace a row is of, else `rank`
+ * Places   rank, device, stream, row and process, which split the rows into tracks (view/derive/table.c)
+ * Trace    rows of other traces are left out: the id of a slice or a track gives the trace of a row, else `rank`
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 
 enum { ROWS_MOST = 2000000, SQL_SHOWN = 300 };
 
-/* What a column of the result becomes in the table. */
+/* The role of a result column in the table. */
 typedef struct kept_column {
     const char *name;
     size_t from;
@@ -29,7 +29,7 @@ static const char *const places[PLACES] = {"rank", "device", "stream", "row", "p
 
 typedef struct track_maker {
     view_sql_run run;
-    const view_sql_input *input; /* whose rows are taken */
+    const view_sql_input *input; /* whose rows are used */
     hd_table_builder *builder;
     kept_column kept[KEPT_MOST];
     size_t kept_count;
@@ -132,7 +132,8 @@ static hd_status is_of_trace(bool *out, const track_maker *m, hd_error *err)
     return HD_OK;
 }
 
-static void add_cell(hd_table_builder *builder, const kept_column *kept, hd_query_value value)
+/* shift: of times, which become those of the trace. */
+static void add_cell(hd_table_builder *builder, const kept_column *kept, hd_query_value value, int64_t shift)
 {
     if (kept->value == HD_QUERY_REAL && value.type == HD_QUERY_INT) value.real = (double)value.integer;
     bool fits = value.type == kept->value || (kept->value == HD_QUERY_REAL && value.type == HD_QUERY_INT);
@@ -142,6 +143,10 @@ static void add_cell(hd_table_builder *builder, const kept_column *kept, hd_quer
         hd_table_add_string(builder, value.data, value.size);
     else if (kept->value == HD_QUERY_REAL)
         hd_table_add_decimal(builder, value.real);
+    else if (kept->type != HD_VALUE_TIME)
+        hd_table_add_int(builder, value.integer);
+    else if (__builtin_sub_overflow(value.integer, shift, &value.integer))
+        hd_table_add_null(builder);
     else
         hd_table_add_int(builder, value.integer);
 }
@@ -155,7 +160,7 @@ static hd_status add_row(track_maker *m, hd_error *err)
         return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE,
                             "the result has more than %" PRId64 " rows: too many for tracks", m->rows_most);
     for (size_t i = 0; i < m->kept_count; i++)
-        add_cell(m->builder, &m->kept[i], hd_statement_at(m->run.statement, m->kept[i].from));
+        add_cell(m->builder, &m->kept[i], hd_statement_at(m->run.statement, m->kept[i].from), m->input->shift);
     return HD_OK;
 }
 
@@ -182,7 +187,7 @@ static hd_status make_table(hd_table **out, track_maker *m, hd_error *err)
 
 /* ---- what it is called ---- */
 
-/* The query in one line, and what else the rows follow from; the same for the same question. */
+/* The query in one line, and everything else that determines the rows; equal for equal questions. */
 static bool describe(hd_json_out *out, const char *sql, size_t size, const view_request *request)
 {
     hd_json_put_text(out, "Of the query ");

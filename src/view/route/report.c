@@ -14,7 +14,7 @@ static void put_text(hd_json_out *json, const char *key, const char *text)
     view_json_text(json, key, (hd_string){text, strlen(text)});
 }
 
-/* What a client may say: values, but no paths, as files of this machine are not the client's to name. */
+/* Options allowed to a client: values, but no paths, since files of this machine are not for the client to name. */
 bool view_option_is_allowed(hd_option_kind kind)
 {
     switch (kind) {
@@ -80,7 +80,7 @@ static bool is_of_the_route(const char *param)
     return strcmp(param, "trace") == 0 || strcmp(param, "name") == 0 || strcmp(param, "table") == 0;
 }
 
-/* All other parameters, as "KEY=VALUE", and "KEY" for what has no value. NULL: no memory. */
+/* All other parameters, as "KEY=VALUE", and "KEY" if it has no value. NULL: no memory. */
 static char **options_of(const view_request *request)
 {
     size_t count = 0;

@@ -1,7 +1,7 @@
-/* route.h - one request of the page and its answer; what every route is made of
+/* route.h - one request of the web UI and its answer; the interface of every route
  *
- * A route is a function in NAME.c and a line in routes.c. It knows nothing of HTTP: tests call it with
- * a view_request of their own. It may run on several threads at once.
+ * A route is a function in NAME.c and a line in routes.c. It does not depend on HTTP: tests call it with a view_request
+ * of their own. It may run on several threads at once.
  *
  * In: a view_request. Out: a view_reply. Begin with routes.c, the list of all.
  */
@@ -23,15 +23,15 @@ typedef struct view_request {
     const char *path;
     const view_param *params;
     size_t param_count;
-    const atomic_bool *gone; /* the client went away: long work looks at it now and then; NULL: never */
-    int body;                /* file descriptor + 1 of what a POST sent, 0: nothing; borrowed */
+    const atomic_bool *gone; /* the client disconnected: long work checks it now and then; NULL: never */
+    int body;                /* file descriptor + 1 of a POST's body, 0: none; borrowed */
 } view_request;
 
 /* Zero-initialised is an empty answer with status 200. */
 typedef struct view_reply {
     unsigned status;  /* 0: 200 */
     const char *type; /* NULL: application/json; static */
-    bool immutable;   /* may be kept for ever; else not at all */
+    bool immutable;   /* the client may cache it for ever; else not at all */
     bool is_packed;   /* do not compress again */
     hd_json_out json; /* one of these is the body */
     hd_bytes bytes;
@@ -42,16 +42,17 @@ typedef struct view_reply {
 
 void view_reply_deinit(view_reply *reply);
 
-/* A route returns HD_OK with an answer, or an error that becomes one: ARGUMENT 400, NOT_FOUND … as reply->status says
- * if set, MEMORY 503, others 500. */
+/* A route returns HD_OK with an answer, or an error that is converted to one: ARGUMENT 400, reply->status if set
+ * (NOT_FOUND …), MEMORY 503, others 500. */
 typedef hd_status view_route_run(view_reply *reply, const view_request *request, hd_error *err);
 
 typedef struct view_route {
     const char *path;   /* "/api/tiles" */
     const char *method; /* "GET" */
     view_route_run *run;
-    bool is_long; /* may take more than some milliseconds: some threads are kept for what does not */
-    /* True: the answer is to wait (20 s at most) for news of the session, after which this is asked again. NULL: never.
+    bool is_long; /* may take more than some milliseconds: some threads are reserved for short ones */
+    /* true: the answer is to wait (20 s at most) for news of the session, after which this is called again. NULL:
+     * never.
      */
     bool (*waits)(const view_request *request);
 } view_route;

@@ -1,4 +1,4 @@
-/* routes.c - what can be asked; the functions are in NAME.c */
+/* routes.c - the list of routes; the functions are in NAME.c */
 #include <string.h>
 
 #include "view/route/routes_derive.h"

@@ -1,4 +1,4 @@
-/* routes_query.h - the routes that answer questions about events, and what their parameters share */
+/* routes_query.h - the routes for questions about events, and their common parameters */
 #ifndef HD_VIEW_ROUTE_ROUTES_QUERY_H
 #define HD_VIEW_ROUTE_ROUTES_QUERY_H
 
@@ -30,23 +30,23 @@ hd_status view_param_word(unsigned *out, const view_request *request, const char
 /* 503 while the track is being laid out. */
 hd_status view_need_ready(view_reply *reply, const view_track *track, hd_error *err);
 
-/* Tracks without sections: those of a parameter, where a section stands for all below it that are not derived; absent:
- * all that are not derived. Ascending, each once; malloc'ed. 503 where one of them is not ready. */
+/* Tracks without sections: those of a parameter, where a section means all tracks below it that are not derived;
+ * absent: all that are not derived. Ascending, without duplicates; malloc'ed. 503 if one of them is not ready. */
 hd_status view_param_tracks(uint32_t **out, size_t *out_count, view_reply *reply, const view_request *request,
                             const view_scene *scene, hd_error *err);
 
-/* Whether a client may give an option of this kind: it may not name files. */
+/* Whether a client may set an option of this kind: it may not name files. */
 bool view_option_is_allowed(hd_option_kind kind);
 
 /* The SQL of a request: its body; malloc'ed, also after an error. */
 hd_status view_query_text(char **out, size_t *out_size, view_reply *reply, const view_request *request, hd_error *err);
-/* A statement that a request asks for by its body, with the parameters that begin with ':' and its `timeout`; it ends
- * with view_sql_end, also after an error. What is wrong with the SQL is *err_of_sql, for which this returns HD_OK. */
+/* The statement in a request's body, with the parameters that begin with ':' and its `timeout`; it ends with
+ * view_sql_end, also after an error. A fault in the SQL is stored in *err_of_sql, and this returns HD_OK. */
 hd_status view_query_begin(view_sql_run *out, hd_error *out_sql, view_reply *reply, const view_request *request,
                            hd_error *err);
 /* A cell of a result as JSON; true: it was cut. */
 bool view_json_cell(hd_json_out *json, hd_query_value value);
-/* The names of a result's columns, and what they are. */
+/* The names and roles of a result's columns. */
 void view_json_columns(hd_json_out *json, const hd_statement *statement);
 /* {"tracks": [1, 2], "left_out": 3} */
 void view_json_made_tracks(hd_json_out *json, const view_table_tracks *tracks);

@@ -1,4 +1,4 @@
-/* search.c - hits of a search, and from one to the next; the last few searches are kept */
+/* search.c - GET /api/search: hits of a search, and stepping between them; the last few searches are cached */
 #include <stdlib.h>
 #include <time.h>
 
@@ -35,7 +35,7 @@ static view_kept_search *find_kept(view_queries *queries, const view_search_quer
     return found;
 }
 
-/* In place of the one that was used the longest time ago and that nobody uses now; NULL: there is none. */
+/* Replaces the least recently used search that is not in use; NULL: none. */
 static view_kept_search *keep(view_queries *queries, view_search *search)
 {
     view_kept_search *oldest = NULL;
@@ -84,7 +84,7 @@ static void put_hit(hd_json_out *json, const char *key, const view_scene *scene,
     hd_json_put_text(json, "}");
 }
 
-/* All names, also those that are not told one by one: "4,9-12". */
+/* All names, including those not listed individually: "4,9-12". */
 static void put_ranges(hd_json_out *json, const view_search *search)
 {
     view_json_key(json, "name_ranges");

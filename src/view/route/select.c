@@ -28,12 +28,12 @@ typedef struct select_question {
     view_scene *scene;
     uint32_t *tracks;
     size_t track_count;
-    int64_t from, until;         /* what was asked for, as far as the trace reaches */
-    int64_t all_from, all_until; /* what was asked for; of the whole: all of time */
+    int64_t from, until;         /* the requested range, cut to the trace */
+    int64_t all_from, all_until; /* the requested range; for the whole: all of time */
     int64_t limit;
     unsigned sort;
     bool up;          /* the least first */
-    size_t left_out;  /* derived tracks that do not count beside those that they were made of */
+    size_t left_out;  /* derived tracks that are not counted along with those that they were made from */
     bool all_derived; /* there were no others */
 } select_question;
 

@@ -1,5 +1,4 @@
-/* session.c - /api/session: the traces that are open, and how far they are; at a page's start with their tracks
- */
+/* session.c - GET /api/session: the open traces and their progress; on the first request with their tracks */
 #include "view/route/session.h"
 
 #include "base/error.h"
@@ -14,8 +13,8 @@ bool view_route_session_waits(const view_request *request)
     return (uint64_t)after == view_session_revision(request->session);
 }
 
-/* A list for each trace, null where there is none yet. They are written after the session, so none is older than what
- * the session says of it. */
+/* A list for each trace, null if it has none yet. They are written after the session, so none is older than the
+ * session's data about it. */
 static hd_status write_lists(hd_json_out *json, view_session *session, hd_error *err)
 {
     uint32_t count = view_session_count(session);

@@ -1,4 +1,4 @@
-/* session.h - the route whose answer may wait */
+/* session.h - the route with long polling */
 #ifndef HD_VIEW_ROUTE_SESSION_H
 #define HD_VIEW_ROUTE_SESSION_H
 

@@ -1,9 +1,9 @@
 /* step.c - the event before or after another, and the edge nearest to a time
  *
- * Step    on one row of a track, or on all: by start, the longer first, then by row, so that events at one time are
- * gone through one by one when `row` says at which of them one stands. Counters: from sample to sample.
- * Longest the longest slice that touches a column of a tile: what an aggregate is about.
- * Snap    starts and ends of slices of the tracks that are given. Both cost O(log n) a row.
+ * Step    on one row of a track, or on all: by start, the longer first, then by row, so that events with equal times
+ *         are visited one by one if `row` is the current one. Counters: from sample to sample.
+ * Longest the longest slice that touches a column of a tile: the main event of an aggregate.
+ * Snap    starts and ends of slices of the given tracks. Both cost O(log n) per row.
  */
 #include <stdlib.h>
 
@@ -31,7 +31,7 @@ typedef struct stepper {
 
 /* ---- slices ---- */
 
-/* Below 0: the slice lies before where one stands; 0: at it; above: behind. */
+/* Negative: the slice is before the current one; 0: it is the current one; positive: after. */
 static int side_of(const stepper *s, const view_slice *slice)
 {
     if (s->has_slice) return view_slice_compare(slice, &s->from);
@@ -64,7 +64,7 @@ static void previous_on_row(stepper *s, const view_row *row, uint32_t depth)
 {
     view_slice slices[READ];
     uint64_t end = row->count;
-    if (s->go == GO_PREVIOUS) { /* slices that begin when the one does from which to step may lie before it */
+    if (s->go == GO_PREVIOUS) { /* other slices with the current one's start may be before it */
         end = view_row_find(row, s->trace, s->from.start_ns);
         for (size_t count; (count = view_row_read(slices, row, s->trace, end, READ)) > 0;) {
             size_t i = 0;
@@ -202,7 +202,7 @@ hd_status view_route_step(view_reply *reply, const view_request *request, hd_err
 /* ---- snap ---- */
 
 typedef struct snapper {
-    int64_t time_ns, distance_ns; /* of the best; at first what is allowed, and 1 */
+    int64_t time_ns, distance_ns; /* of the best; initially the allowed distance, and 1 */
     int64_t edge_ns;
     uint32_t track, row;
     bool found, is_end;
@@ -221,7 +221,7 @@ static void try_edge(snapper *s, uint32_t track, uint32_t row, int64_t edge_ns, 
                    .is_end = is_end};
 }
 
-/* The slice around the time or behind it, the one before that, and the one behind. */
+/* The slice around or after the time, the one before it, and the one after it. */
 static void snap_to_row(snapper *s, const view_row *row, const hd_trace *trace, uint32_t track)
 {
     view_slice slices[3];

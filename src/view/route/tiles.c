@@ -1,6 +1,6 @@
-/* tiles.c - GET /api/tiles: the tiles of a list of tracks, in the order asked for
+/* tiles.c - GET /api/tiles: the tiles of a list of tracks, in the requested order
  *
- * Limits: 4,096 tracks a request.
+ * Limits: 4,096 tracks per request.
  */
 #include "view/route/tiles.h"
 

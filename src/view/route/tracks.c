@@ -71,7 +71,7 @@ static void put_series(hd_json_out *json, const view_scene *scene, const view_tr
     hd_json_put_text(json, "]");
 }
 
-/* What stands below a section: all events of the trace, and the time from the first to the last. */
+/* Contents of a section: all events of the trace below it, and the time from the first to the last. */
 typedef struct section_sum {
     uint64_t events;
     int64_t start_ns, end_ns;
@@ -85,8 +85,8 @@ static void add_to_section(section_sum *sum, uint64_t events, int64_t start_ns, 
     if (sum->end_ns == HD_NO_TIME || end_ns > sum->end_ns) sum->end_ns = end_ns;
 }
 
-/* Of the tracks [from, until) of the order; those behind them that stand below one of these are looked at as well. So
- * all answers together look at each track once, and once more for each section around it. */
+/* For the tracks [from, until) of the order; later tracks below one of these are visited as well. So all answers
+ * together visit each track once, and once more for each section around it. */
 static bool sum_sections(section_sum *sums, const view_scene *scene, const uint32_t *order, uint32_t from,
                          uint32_t until, uint32_t count)
 {
@@ -97,11 +97,11 @@ static bool sum_sections(section_sum *sums, const view_scene *scene, const uint3
     size_t depth = 0, capacity = 0;
     for (uint32_t i = from;; i++) {
         const view_track *track = i < count ? view_scene_track(scene, order[i]) : NULL;
-        while (depth && (!track || open[depth - 1].id != track->parent)) { /* nothing more stands below it */
+        while (depth && (!track || open[depth - 1].id != track->parent)) { /* no more tracks are below it */
             struct open *done = &open[--depth];
             const view_track *of = view_scene_track(scene, done->id);
             if (depth) add_to_section(&open[depth - 1].sum, done->sum.events, done->sum.start_ns, done->sum.end_ns);
-            if (of->kind == VIEW_SECTION && of->derived) /* what it shows stands in other sections, too */
+            if (of->kind == VIEW_SECTION && of->derived) /* other sections show its content, too */
                 add_to_section(&done->sum, of->event_count, of->start_ns, of->end_ns);
             if (done->at != HD_NONE) sums[done->at] = done->sum;
         }
@@ -163,7 +163,7 @@ static void put_track(hd_json_out *json, const view_scene *scene, const view_tra
     hd_json_put_text(json, "}");
 }
 
-/* json may hold something already. */
+/* json may already have content. */
 static void put_tracks(hd_json_out *json, const view_scene *scene, const view_order *order, uint32_t from, uint32_t end,
                        const section_sum *sums)
 {
@@ -179,7 +179,7 @@ static void put_tracks(hd_json_out *json, const view_scene *scene, const view_or
 hd_status view_tracks_write(hd_json_out *json, const view_scene *scene, uint32_t from, hd_error *err)
 {
     const view_order *order;
-    uint32_t revision = view_scene_revision(scene); /* first: what comes later has a higher one */
+    uint32_t revision = view_scene_revision(scene); /* first: later changes have a higher one */
     HD_TRY(view_scene_order(&order, scene, err));
     if (from > order->count) from = order->count;
     uint32_t end = order->count - from > VIEW_TRACKS_TOLD ? from + VIEW_TRACKS_TOLD : order->count;

@@ -48,7 +48,7 @@ static void cell_begin(row_cell *cell, int64_t column, uint64_t position, const 
     cell->names.count = 0;
 }
 
-/* What was the last is one of the inner ones. */
+/* The last slice becomes an inner one. */
 static void push_last(row_cell *cell)
 {
     cell->inner_ns += length(&cell->last);

@@ -1,6 +1,6 @@
-/* impl.h - what a row is made of; for rows, tiles and scenes
+/* impl.h - the data of a row; for rows, tiles and scenes
  *
- * Inside, times are relative to the row's zero and within ±VIEW_FARTHEST, so that differences of two never overflow.
+ * Times are relative to the row's zero and within ±VIEW_FARTHEST, so that differences of two never overflow.
  */
 #ifndef HD_VIEW_ROWS_IMPL_H
 #define HD_VIEW_ROWS_IMPL_H
@@ -9,8 +9,8 @@
 #include "view/rows/rows.h"
 
 enum {
-    ROW_MARK_SLICES = 64, /* one mark for so many slices; rows with fewer have neither marks nor levels */
-    ROW_NAMES = 16,       /* names that a cell keeps: those with most time */
+    ROW_MARK_SLICES = 64, /* one mark per this many slices; rows with fewer have neither marks nor levels */
+    ROW_NAMES = 16,       /* names stored in a cell: those with most time */
 };
 
 typedef struct row_mark {
@@ -24,7 +24,7 @@ typedef struct row_aggregate {
     uint64_t first, count; /* positions of the slices that start in it */
     uint64_t busy, longest;
     uint32_t longest_row, name;
-    uint32_t reaches; /* its last slice touches the next column (1), and those behind it (2) */
+    uint32_t reaches; /* its last slice touches the next column (1), and those after it (2) */
 } row_aggregate;
 
 /* The same as it is stored: columns relative to the level's base. */
@@ -53,8 +53,8 @@ typedef struct view_row_data {
     row_mark *marks;
     size_t mark_count;
     row_level *levels; /* [VIEW_ZOOM_MAX + 1], NULL: none */
-    unsigned shares;   /* rows besides the first that hold it */
-    view_kept kept;    /* where all these arrays are; else each is malloc'ed */
+    unsigned shares;   /* number of other rows that share it */
+    view_kept kept;    /* location of all these arrays; else each is malloc'ed */
 } view_row_data;
 
 static inline int64_t row_clamp(int64_t time)
@@ -127,7 +127,7 @@ static inline row_slice row_read(row_reader *reader, uint64_t position)
 /* Position of the first slice that starts at or behind a relative time. */
 uint64_t row_lower_bound(row_reader *reader, int64_t time);
 
-/* A row of table rows, which are taken (malloc'ed). */
+/* A row of table rows, whose list is taken over (malloc'ed). */
 hd_status row_of_table(view_row *out, uint32_t *rows, uint64_t count, hd_kind kind, int64_t open_end_ns, hd_error *err);
 
 /* ---- cells (cell.c): the slices that start in one column ---- */
@@ -170,10 +170,10 @@ bool row_walk_next(row_cell *out, row_walk *walk);
 
 bool row_build_levels(view_row_data *data, const hd_trace *trace);
 void row_free_levels(view_row_data *data);
-/* The arrays go to a mapped file, if they are large. */
+/* Moves the arrays to a mapped file, if they are large. */
 void row_keep(view_row_data *data);
 row_aggregate row_level_at(const row_level *level, uint32_t at);
-/* The first entry whose column is at or behind `column`. */
+/* The first entry whose column is at or after `column`. */
 uint32_t row_level_find(const row_level *level, int64_t column);
 
 /* ---- layout of what nests and crosses (layout.c) ---- */
@@ -181,7 +181,8 @@ uint32_t row_level_find(const row_level *level, int64_t column);
 typedef struct row_stacker row_stacker;
 row_stacker *row_stacker_new(void);
 void row_stacker_free(row_stacker *stacker);
-/* The row of the next slice in start order (longer first); *out_crosses: it crosses an open one. false: no memory. */
+/* Places the next slice in start order (longer first) on a row; *out_crosses: it crosses an open one. false: no
+ * memory. */
 bool row_stacker_place(row_stacker *stacker, uint32_t *out_row, bool *out_crosses, int64_t start, int64_t end);
 
 #endif

@@ -1,5 +1,5 @@
-/* keep.h - large arrays that no longer change: out of memory, into mapped temporary files, whose pages the system may
- * drop and read again */
+/* keep.h - moves large immutable arrays from memory to mapped temporary files, whose pages the system may drop and read
+ * again */
 #ifndef HD_VIEW_ROWS_KEEP_H
 #define HD_VIEW_ROWS_KEEP_H
 
@@ -8,7 +8,7 @@
 
 /* A mapped piece; zero-initialise. */
 typedef struct view_kept {
-    void *data; /* NULL: nothing is kept here */
+    void *data; /* NULL: no file */
     size_t size;
 } view_kept;
 
@@ -17,8 +17,8 @@ typedef struct view_array {
     size_t size; /* bytes */
 } view_array;
 
-/* Move arrays to one file: the old ones are freed and the pointers set. false: they stay as they are, since they are
- * small, or the file cannot be had. */
+/* Moves arrays to one file: the old ones are freed and the pointers set. false: unchanged, since they are small, or the
+ * file cannot be created. */
 bool view_keep(view_kept *out, const view_array *arrays, size_t count);
 void view_kept_free(view_kept *kept);
 

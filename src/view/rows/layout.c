@@ -1,9 +1,9 @@
-/* layout.c - slices that nest and cross, onto rows where nothing overlaps
+/* layout.c - places slices that nest and cross on rows without overlaps
  *
- * In start order, a stack holds the open slices, each ending at or before the one below it. A slice stands under the
- * innermost that encloses it. One that ends behind an open one crosses it; the crossed leaves the stack, for whatever
- * it could enclose from now on the new one encloses as well. So placing is amortized O(1), but for the search of a free
- * row, which skips 64, 4,096 … rows at once that are all taken.
+ * In start order, a stack has the open slices, each ending at or before the one below it. A slice is placed under the
+ * innermost one that encloses it. If it ends after an open one it crosses that; the crossed slice is removed from the
+ * stack, since from now on the new one encloses everything that it could. So placing is amortized O(1), except the
+ * search of a free row, which skips 64, 4,096 … rows at once that are all occupied.
  */
 #include <stdlib.h>
 
@@ -18,7 +18,8 @@ typedef struct open_slice {
     uint32_t row;
 } open_slice;
 
-/* ends[0][r] is where row r is free from; ends[n][i] at most the least of the 64 below it. They only grow. */
+/* ends[0][r] is the time from which row r is free; ends[n][i] is at most the least of the 64 below it. They only
+ * grow. */
 struct row_stacker {
     int64_t *ends[STEPS];
     size_t counts[STEPS], capacities[STEPS];

@@ -1,9 +1,9 @@
 /* levels.c - the columns that three or more slices touch, for each z
  *
- * All of them are kept from the z on where the lists of this and all wider columns hold at most a quarter as many
- * entries as there are slices (in short rows three quarters). They come out of one pass, in which each cell, once
- * complete, is added to that of twice the width. Below it only columns in which THIN_SLICES or more start are kept;
- * between those a tile walks.
+ * All of them are stored from the z on at which the lists of this and all wider columns have at most a quarter as many
+ * entries as there are slices (in short rows three quarters). They are made in one pass, in which each complete cell is
+ * added to that of twice the width. Below that z only columns in which THIN_SLICES or more start are stored; between
+ * those a tile walks the slices.
  */
 #include <stdlib.h>
 
@@ -157,7 +157,7 @@ static void put_cell(level_maker *maker, const row_cell *cell, unsigned z, bool 
     if (!put_entry(&maker->data->levels[z], level_is_wide(maker, z), &a)) maker->failed = true;
 }
 
-/* A cell is complete: it is kept, and added to the one of twice the width. */
+/* A cell is complete: it is stored, and added to the one of twice the width. */
 static void close_cell(level_maker *maker, unsigned z)
 {
     for (;; z++) {
@@ -179,7 +179,7 @@ static void close_cell(level_maker *maker, unsigned z)
             cell->count = 0;
             return;
         }
-        row_cell complete = *cell; /* the wider one goes up first */
+        row_cell complete = *cell; /* the wider one is closed first */
         cell->count = 0;
         close_cell(maker, z + 1);
         maker->cells[z + 1] = complete;
@@ -199,7 +199,7 @@ static void make_full(level_maker *maker, unsigned finest)
     }
 }
 
-/* Columns with many slices lie in such of twice the width. */
+/* Columns with many slices are within such columns of twice the width. */
 static void make_thin(level_maker *maker, unsigned z)
 {
     const row_level *wider = z < VIEW_ZOOM_MAX ? &maker->data->levels[z + 1] : NULL;

@@ -1,7 +1,7 @@
-/* longest.c - which slice is the longest of a column: from a level's entry down to that slice
+/* longest.c - finds the longest slice of a column, from a level's entry down to the slice
  *
- * An entry says how long its longest slice is, not where it stands. One of the two columns of half the width says the
- * same, or it is among the few slices that stand in no entry there.
+ * An entry has the length of its longest slice, not its position. One of the two columns of half the width has the same
+ * length, or it is among the few slices that are in no entry there.
  */
 #include "view/rows/impl.h"
 
@@ -9,7 +9,7 @@ enum { FEW = 128 };
 
 typedef struct finder {
     row_reader reader;
-    int64_t from, last; /* of the column that is asked for */
+    int64_t from, last; /* of the requested column */
     bool found;
     uint64_t at;
     row_slice best;

@@ -179,7 +179,7 @@ uint64_t row_lower_bound(row_reader *reader, int64_t time)
     const view_row_data *data = reader->data;
     uint64_t low = 0, high = data->count;
     if (data->marks) {
-        size_t from = 0, until = data->mark_count; /* the first mark at or behind it */
+        size_t from = 0, until = data->mark_count; /* the first mark at or after it */
         HD_PARTITION_POINT(from, until, at, data->marks[at].start < time);
         if (from == 0) return 0;
         low = (uint64_t)(from - 1) * ROW_MARK_SLICES + 1;

@@ -1,12 +1,12 @@
-/* rows.h - slices that do not overlap, in start order, and what a tile draws of them
+/* rows.h - slices that do not overlap, in start order, with an index for drawing tiles
  *
- * A row's slices lie in a table of the trace, of which it keeps row numbers, or (derived rows) in an array of its own.
- * Over them stand marks (every 64th slice: its start, and the busy time before it) and levels by time: for many z the
- * columns of 2^z ns that three or more slices touch, each with exact busy time, count, dominant name and longest slice.
- * So neither many slices at one time nor a long span makes a tile slow.
+ * A row's slices are in a table of the trace, with row numbers stored here, or (derived rows) in an array of its own.
+ * The index consists of marks (every 64th slice: its start, and the busy time before it) and levels by time: for many z
+ * the columns of 2^z ns that three or more slices touch, each with exact busy time, count, dominant name and longest
+ * slice. So neither many slices at one time nor a long span makes a tile slow.
  *
- * Times are drawn relative to a zero, the start of the scene. What lies further than VIEW_FARTHEST from it (146 years)
- * is drawn there.
+ * Times are drawn relative to a zero, the start of the scene. Events further than VIEW_FARTHEST from it (146 years) are
+ * drawn there.
  *
  * In: slices in start order. Out: rows and their levels. Begin with rows.c.
  */
@@ -39,21 +39,21 @@ typedef struct view_rows {
     view_row *rows; /* malloc'ed */
 } view_rows;
 
-/* Takes slices (malloc'ed), also when it fails: they start in order and do not overlap (at the time of one without
- * length others may end or begin). Errors: ARGUMENT, MEMORY. */
+/* Takes slices (malloc'ed), also when it fails: they start in order and do not overlap (but others may end or begin at
+ * the time of one of length 0). Errors: ARGUMENT, MEMORY. */
 hd_status view_row_of_slices(view_row *out, view_slice *slices, uint64_t count, hd_error *err);
 void view_row_deinit(view_row *row);
 void view_rows_deinit(view_rows *rows);
-/* The same slices once more; both are to be freed, by one thread. */
+/* A second reference to the same slices; both must be freed, by one thread. */
 view_row view_row_share(const view_row *row);
-/* Marks and levels of all rows, before anybody else sees them; view_scene_add does it. Times will be drawn relative to
- * zero_ns. Errors: MEMORY. */
+/* Makes marks and levels of all rows, before they are published; view_scene_add calls it. Times will be drawn relative
+ * to zero_ns. Errors: MEMORY. */
 hd_status view_row_index(view_row *row, const hd_trace *trace, int64_t zero_ns, hd_error *err);
 
 /* Slices [first, first + count) of the row; `trace` as for all that follow is the row's own. Returns how many there
  * were. */
 size_t view_row_read(view_slice *out, const view_row *row, const hd_trace *trace, uint64_t first, size_t count);
-/* Position of the first slice that ends behind a time, or starts at or behind it. */
+/* Position of the first slice that ends after a time, or starts at or after it. */
 uint64_t view_row_find(const view_row *row, const hd_trace *trace, int64_t time_ns);
 /* Exact ns that slices cover of [from, until). */
 int64_t view_row_busy(const view_row *row, const hd_trace *trace, int64_t from_ns, int64_t until_ns);
@@ -61,16 +61,16 @@ int64_t view_row_busy(const view_row *row, const hd_trace *trace, int64_t from_n
  * the first, and its position. O(log n). false: none touches it. */
 bool view_row_longest(view_slice *out, uint64_t *out_at, const view_row *row, const hd_trace *trace, unsigned z,
                       int64_t column);
-/* Bytes of memory that the row keeps. */
+/* Bytes of memory that the row takes. */
 size_t view_row_bytes(const view_row *row);
 
-/* Any slices in start order (longer first), which may nest and cross, onto rows: each stands below the slice around it,
- * one that crosses another on the first row below where it is free. *out_moved: those that crossed. Slices are copied.
- * Rows are as many as it takes. Errors: ARGUMENT (the order), MEMORY. */
+/* Places any slices in start order (longer first), which may nest and cross, on rows: each below the slice around it,
+ * one that crosses another on the first free row below. *out_moved: number of crossing ones. Slices are copied. There
+ * are as many rows as needed. Errors: ARGUMENT (the order), MEMORY. */
 hd_status view_rows_lay_out(view_rows *out, uint64_t *out_moved, const view_slice *slices, uint64_t count,
                             hd_error *err);
-/* The union of some rows as one: slices that overlap are one, with name and row of the longest event among them.
- * SEVERAL where none is as long as all. Errors: MEMORY. */
+/* The union of some rows as one: overlapping slices are merged, with name and row of the longest event among them, or
+ * SEVERAL if none is as long as the whole. Errors: MEMORY. */
 hd_status view_rows_union(view_row *out, const view_row *const *rows, size_t count, const hd_trace *trace,
                           hd_error *err);
 

@@ -1,4 +1,4 @@
-/* union.c - several rows as one: a heap of rows by their next slice; those that overlap become one */
+/* union.c - merges several rows into one: a heap of rows by their next slice; overlapping slices are merged */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -16,7 +16,7 @@ typedef struct union_maker {
     size_t source_count;
     view_slice *slices;
     size_t count, capacity;
-    int64_t longest; /* of the events that the last slice stands for */
+    int64_t longest; /* of the events that the last slice represents */
 } union_maker;
 
 static bool comes_before(const union_source *a, const union_source *b)
@@ -46,7 +46,7 @@ static int64_t length(const view_slice *s)
     return __builtin_sub_overflow(s->end_ns, s->start_ns, &ns) ? INT64_MAX : ns;
 }
 
-/* Of the longest event that the slice of a source stands for. Where that is not known it is less than all. */
+/* Length of the longest event that a source's slice represents. If unknown, it is less than the whole. */
 static int64_t longest_of(union_source *source)
 {
     const view_slice *s = &source->slice;
@@ -83,7 +83,7 @@ static bool add_slice(union_maker *m, union_source *source)
     return true;
 }
 
-/* Later unions of it look at the events that it stands for, if all are of one table. */
+/* Later unions of it use the events that it represents, if all are of one table. */
 static void remember_table(view_row_data *data, const view_row *const *rows, size_t count)
 {
     const view_row_data *first = NULL;

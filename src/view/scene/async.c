@@ -1,8 +1,8 @@
-/* async.c - async slices on tracks of the page
+/* async.c - async slices on tracks of the viewer
  *
- * model/pairing/async.h pairs begins and ends. What has no partner is kept: a begin without end reaches to the end of
- * the trace, an end without begin and all points between (n, T, p) have no length. Each process has a track for each
- * name of such slices, in the order in which they first come, at most TRACKS_OF_PROCESS; the rest shares one more.
+ * model/pairing/async.h pairs begins and ends. Unpaired ones are kept: a begin without end extends to the end of the
+ * trace; an end without begin and all points between (n, T, p) have length 0. Each process has a track for each name of
+ * such slices, in order of first occurrence, at most TRACKS_OF_PROCESS; the rest shares one more.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-/* counters.c - counter tracks: samples of one process, name and id; each argument that is a number is a series
+/* counters.c - counter tracks: samples of one process, name and id; each numeric argument is a series
  *
- * A sample without such an argument stands on the track as well, but in no series. Beyond TRACK_LIMIT tracks the
- * samples of each process that are left share one.
+ * A sample without a numeric argument is on the track as well, but in no series. Beyond TRACK_LIMIT tracks the
+ * remaining samples of each process share one.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@ typedef struct gather_worker {
     scene_lane *lanes;
     hd_kind kind;
     size_t from, until; /* blocks */
-    uint64_t *next;     /* [lane]: events in these blocks; then the place of the next of them */
+    uint64_t *next;     /* [lane]: number of events in these blocks; then the index of the next of them */
     int64_t start[GATHER_ROWS], track[GATHER_ROWS];
 } gather_worker;
 

@@ -1,4 +1,4 @@
-/* impl.h - what a scene is made of */
+/* impl.h - the structs of a scene */
 #ifndef HD_VIEW_SCENE_IMPL_H
 #define HD_VIEW_SCENE_IMPL_H
 
@@ -10,7 +10,7 @@
 #include "view/rows/impl.h"
 #include "view/scene/scene.h"
 
-/* Lists that grow while others read: pieces never move; piece n holds 64 << n. */
+/* Lists that grow while others read: pieces never move; piece n has 64 << n elements. */
 enum { SCENE_PIECES = 26, SCENE_PIECE_BITS = 6 };
 
 typedef struct scene_text {
@@ -33,12 +33,12 @@ struct view_scene {
     hd_slots text_slots;
     uint32_t source_count;                /* tracks of the trace */
     uint32_t *lane_tracks[HD_KIND_COUNT]; /* [source, source_count: of events without one]: slices, instants, samples */
-    uint32_t *section_of;                 /* [source]: the section that its tracks stand below */
+    uint32_t *section_of;                 /* [source]: the section of its tracks */
     _Atomic(uint32_t *) event_tracks[HD_KIND_COUNT]; /* [row]: async points, samples of counters */
-    atomic_bool devices_known;                       /* what they do was derived, as far as it could be */
+    atomic_bool devices_known;                       /* their tracks were derived, as far as possible */
     view_queries *queries;
     pthread_mutex_t lock_order; /* while the order of tracks is made */
-    view_order *order;          /* NULL: not asked for yet */
+    view_order *order;          /* NULL: not requested yet */
     uint32_t order_of;          /* so many tracks */
     unsigned orders_made;
     pthread_mutex_t lock; /* of the summaries of sections */
@@ -60,7 +60,7 @@ static inline uint32_t scene_leader(const hd_trace *trace, uint32_t source)
     return source < hd_trace_track_count(trace) ? hd_trace_track_at(trace, source)->same_as : source;
 }
 
-/* scene.c: a new track, not published yet; NULL: no memory. Then publish all new ones. */
+/* scene.c: a new track, not published yet; NULL: no memory. Then publishes all new ones. */
 view_track *scene_new_track(view_scene *scene, uint32_t number);
 void scene_publish(view_scene *scene, uint32_t count);
 
@@ -88,10 +88,10 @@ typedef struct scene_lane {
 hd_status scene_gather(scene_lane **out, const view_scene *scene, hd_kind kind, unsigned threads, hd_error *err);
 void scene_free_lanes(scene_lane *lanes, const view_scene *scene);
 
-/* layout.c: rows of a track, which become ready. Takes lane->rows. */
+/* layout.c: sets the rows of a track, which becomes ready. Takes lane->rows. */
 hd_status scene_lay_out_lane(view_scene *scene, view_track *track, scene_lane *lane, hd_error *err);
 
-/* summary.c: the summaries of all sections, of which busy_ns comes; once devices are known. */
+/* summary.c: the summaries of all sections, which give busy_ns; once devices are known. */
 hd_status scene_sum_up_sections(view_scene *scene, const atomic_bool *stop, hd_error *err);
 
 /* async.c, counters.c */

@@ -1,8 +1,8 @@
-/* layout.c - the events of a lane, put into start order and onto rows
+/* layout.c - sorts the events of a lane by start, and places them on rows
  *
- * The summary of a device's row on which works run (model/roles/trace_roles.h) is the union of these alone, as that of
- * the device: annotations and waits that are shown there cover what is idle. A row of a device without any work is not
- * busy, and one that only tells of work elsewhere has no such time.
+ * The summary of a device's track with activities (model/roles/trace_roles.h) is the union of these alone, like that of
+ * the device: annotations and waits shown there would hide idle time. A device's track without activities is not busy,
+ * and a track that only describes activities elsewhere has no busy time.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -135,7 +135,8 @@ static hd_status make_rows(view_rows *out, lane_layout *l, hd_error *err)
 
 /* ---- works of a stream ---- */
 
-/* *out: a lane with the works of a device's row among its events, in the same order. out->events.rows is malloc'ed. */
+/* *out: a lane with the activities among the events of a device's track, in the same order. out->events.rows is
+ * malloc'ed. */
 static hd_status pick_works(lane_layout *out, const lane_layout *l, view_scene *scene, hd_error *err)
 {
     uint64_t count = 0;
@@ -159,7 +160,7 @@ static hd_status pick_works(lane_layout *out, const lane_layout *l, view_scene *
 static hd_status sum_up(view_row *out, view_scene *scene, const view_rows *rows, uint64_t crossing, hd_error *err)
 {
     if (rows->count == 0) return HD_OK;
-    if (crossing == 0) { /* all others stand below slices of the first */
+    if (crossing == 0) { /* all others are nested in slices of the first row */
         *out = view_row_share(&rows->rows[0]);
         return HD_OK;
     }
@@ -186,7 +187,7 @@ static hd_status sum_up_works(view_track *track, view_scene *scene, lane_layout 
     return status == HD_OK && !track->detail ? HD_NOMEM(err) : status;
 }
 
-/* Rows with what a tile needs, and the summary. */
+/* The rows with their index, and the summary. */
 static hd_status finish_rows(view_scene *scene, view_track *track, lane_layout *l, lane_layout *works, hd_error *err)
 {
     HD_TRY(make_rows(&track->rows, l, err));

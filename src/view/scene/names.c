@@ -1,4 +1,4 @@
-/* names.c - what tracks and sections are called: no word twice, and processes of one name told apart */
+/* names.c - display names of tracks and sections: without repetition, and unique among processes with equal names */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static void put_text(hd_bytes *out, const char *text)
     hd_bytes_put(out, text, strlen(text));
 }
 
-/* A name that the trace does not tell: "thread 7", the pid or tid itself where that is text, "unnamed thread". */
+/* A name if the trace has none: "thread 7", the pid or tid itself if it is text, "unnamed thread". */
 static void put_ident(hd_bytes *out, const hd_trace *trace, const char *what, hd_ident ident)
 {
     hd_string text = trimmed(hd_trace_string(trace, ident.text));

@@ -1,4 +1,4 @@
-/* place.c - where an event stands in a scene */
+/* place.c - finds the position of an event in a scene */
 #include "view/scene/place.h"
 
 #include "view/write/json.h"
@@ -46,14 +46,14 @@ bool view_place_of(view_place *out, const view_scene *scene, hd_kind kind, uint6
     return view_place_on(out, scene, view_scene_track_of_event(scene, kind, row), (uint32_t)row, start);
 }
 
-/* Whether `outer` is around a slice: it comes before it and ends at or behind its end. */
+/* Whether `outer` encloses a slice: it comes before it and ends at or after its end. */
 static bool is_around(const view_slice *outer, const view_slice *inner)
 {
     return outer->end_ns > outer->start_ns && outer->end_ns >= inner->end_ns && view_slice_compare(outer, inner) < 0 &&
            (outer->end_ns > inner->start_ns || inner->end_ns > inner->start_ns || outer->end_ns == inner->end_ns);
 }
 
-/* The last slice of a row that starts at or before a time and reaches it. */
+/* The last slice of a row that starts at or before a time and extends to it. */
 static bool reaching(view_place *out, const view_row *row, const hd_trace *trace, int64_t time_ns)
 {
     uint64_t at = view_row_find(row, trace, time_ns);

@@ -1,4 +1,4 @@
-/* place.h - where an event stands in a scene, and slices of many rows in one order
+/* place.h - the position of an event in a scene, and slices of many rows in one order
  *
  * The order of slices is that of heddle/index.h: by start, the longer first, then by row.
  */
@@ -34,11 +34,11 @@ static inline int64_t view_length(int64_t from_ns, int64_t until_ns)
     return __builtin_sub_overflow(until_ns, from_ns, &length) ? INT64_MAX : length;
 }
 
-/* The place of row `row` of a table on a track that is ready; `start_ns` is its start. false: it is not there. */
+/* The position of row `row` of a table on a ready track; `start_ns` is its start. false: not found. */
 bool view_place_on(view_place *out, const view_scene *scene, uint32_t track, uint32_t row, int64_t start_ns);
 /* The same by the event's own track. false also when that is not ready. */
 bool view_place_of(view_place *out, const view_scene *scene, hd_kind kind, uint64_t row);
-/* The slice around it on its track that stands next above it. */
+/* The slice directly above it on its track that encloses it. */
 bool view_place_parent(view_place *out, const view_scene *scene, const view_place *place);
 /* The innermost slice of a track that is ready around a time. */
 bool view_place_at(view_place *out, const view_scene *scene, uint32_t track, int64_t time_ns);
@@ -52,7 +52,7 @@ void view_json_place(hd_json_out *json, const view_scene *scene, const view_plac
 
 typedef struct view_merge view_merge;
 
-/* Slices of rows[0 … count) that end behind or start at or behind from_ns, until one starts at or behind until_ns. The
+/* Slices of rows[0 … count) that end after or start at or after from_ns, until one starts at or after until_ns. The
  * caller frees it. Errors: MEMORY. */
 hd_status view_merge_new(view_merge **out, const view_row *const *rows, size_t count, const hd_trace *trace,
                          int64_t from_ns, int64_t until_ns, hd_error *err);

@@ -95,7 +95,7 @@ void view_scene_free(view_scene *scene)
     hd_slots_deinit(&scene->text_slots);
     if (scene->order) hd_large_free(scene->order->ids);
     free(scene->order);
-    view_queries_free(scene->queries); /* before what they speak of */
+    view_queries_free(scene->queries); /* before the data that they refer to */
     hd_roles_deinit(&scene->roles);
     hd_launches_free(atomic_load(&scene->launches));
     hd_index_free(scene->own_index);

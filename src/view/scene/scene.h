@@ -1,8 +1,8 @@
-/* scene.h - a trace as the page shows it: tracks, and on each track rows of slices that do not overlap
+/* scene.h - a trace as the viewer shows it: tracks, and on each track rows of slices that do not overlap
  *
- * A scene is made in steps, by one worker thread, while any number of threads read it: the tracks of the trace are
- * there at once; their rows are laid out one track after the other (view_track.ready); derived tracks come last
- * (view_scene_add). What was published never changes and lives as long as the scene.
+ * A scene is made in steps, by one worker thread, while any number of threads read it: the tracks of the trace exist at
+ * once; their rows are laid out one track after the other (view_track.ready); derived tracks come last
+ * (view_scene_add). Published data never changes and lives as long as the scene.
  *
  * In: a trace. Out: tracks with rows. Begin with work.c, which names the steps in order.
  */
@@ -19,7 +19,7 @@
 
 typedef enum view_track_kind {
     VIEW_SECTION, /* a process, device, rank: has tracks below it, no events of its own */
-    VIEW_SLICES,  /* slices, async slices, instants and samples (those two without length), derived ones */
+    VIEW_SLICES,  /* slices, async slices, instants and samples (the latter two without length), derived ones */
     VIEW_COUNTER,
 } view_track_kind;
 
@@ -31,10 +31,10 @@ typedef struct view_series {
     int64_t *times_ns; /* absolute */
     double *values;
     uint32_t *rows; /* of the counter table; NULL: derived */
-    bool ends;      /* with its last sample; else that lasts for ever */
+    bool ends;      /* ends with its last sample; else that is valid for ever */
     double min, max;
     struct view_series_marks *marks; /* NULL: few samples; view_scene_add makes them */
-    view_kept kept; /* where times, values and rows are; else each is malloc'ed. view_scene_add moves them */
+    view_kept kept; /* location of times, values and rows; else each is malloc'ed. view_scene_add moves them */
 } view_series;
 
 /* view_track.order of tracks of one parent: derived ones of a section may have any below VIEW_ORDER_ASYNC. */
@@ -49,32 +49,34 @@ typedef struct view_track {
     char *detail;    /* malloc'ed, NULL: none */
     uint32_t source; /* track of the trace, HD_NONE: none */
     hd_kind events;  /* table that the rows of its slices are of */
-    bool derived;    /* made of other events: its slices' `row` is the first event that they stand for */
+    bool derived;    /* made from other events: `row` of a slice is the first event that it represents */
     bool collapsed;  /* at first */
-    bool told; /* a device's row without work of its own: annotations, sums. It never counts as busy; once ready */
+    bool told; /* a device's track without activities of its own: annotations, sums. It never counts as busy; valid once
+                  ready */
     int64_t rank, device, stream, order; /* HD_NO_NUMBER: unknown; `order` sorts tracks of one parent */
-    /* Of tracks of the trace these are what its tables say, and become exact when the track gets ready. */
+    /* For tracks of the trace these are from its tables, and become exact when the track is ready. */
     _Atomic(uint64_t) event_count, on_lanes;
-    _Atomic(int64_t) start_ns, end_ns, busy_ns; /* HD_NO_TIME: no events, not known yet */
+    _Atomic(int64_t) start_ns, end_ns, busy_ns; /* HD_NO_TIME: no events, unknown yet */
     view_rows rows;                             /* VIEW_SLICES, once ready: by depth */
-    view_row summary;    /* once ready: the union of all rows, of a device's row with works: of these; of a section see
-                            view_scene_summary */
+    view_row summary;    /* once ready: the union of all rows; of a device's track with activities: of these; for a
+                            section see view_scene_summary */
     view_series *series; /* VIEW_COUNTER */
     uint32_t series_count;
-    _Atomic(int) ready; /* set with release order when rows, series and summary may be read; a section's are 1 at first,
-                           2 with summary and busy_ns */
+    _Atomic(int) ready; /* set with release order when rows, series and summary may be read; of a section initially 1,
+                           and 2 with summary and busy_ns */
 } view_track;
 
 typedef struct view_scene view_scene;
 
-/* What a scene is called with when something new can be seen, from its worker; `what` is for people, "" when done. */
+/* Called by a scene's worker when there is something new to show; `what` is a text for users, "" when done. */
 typedef void view_scene_news(void *user, const char *what);
 
 /* Takes the trace, which is freed with the scene, also after an error. Tracks are there when this returns; no layout.
  */
 hd_status view_scene_new(view_scene **out, hd_trace *trace, hd_error *err);
 void view_scene_free(view_scene *scene);
-/* Do the rest: lay out all tracks, find launches, derive. On a thread of the caller's; returns early once *stop. */
+/* Does the rest: lays out all tracks, finds launches, derives tracks. On a thread of the caller's; returns early once
+ * *stop. */
 hd_status view_scene_work(view_scene *scene, const atomic_bool *stop, view_scene_news *news, void *user, hd_error *err);
 
 const hd_trace *view_scene_trace(const view_scene *scene);
@@ -84,46 +86,46 @@ int64_t view_scene_span(const view_scene *scene);          /* ns, at least 1 */
 uint32_t view_scene_revision(const view_scene *scene);     /* of the tracks */
 uint32_t view_scene_track_count(const view_scene *scene);
 view_track *view_scene_track(const view_scene *scene, uint32_t track);
-/* Ids of the tracks that there are in the order in which they are shown. It is worked out once for so many tracks (any
- * thread; whoever asks meanwhile waits); give it back when done. Errors: MEMORY. */
+/* Ids of the current tracks in display order. Computed once per number of tracks (any thread; concurrent callers wait);
+ * give it back when done. Errors: MEMORY. */
 typedef struct view_order {
     uint32_t count, *ids;
     unsigned users; /* the scene's own, if it is the newest */
 } view_order;
 hd_status view_scene_order(const view_order **out, const view_scene *scene, hd_error *err);
 void view_scene_order_done(const view_order *order, const view_scene *scene);
-/* The track of the scene on which events of a track of the trace stand (its twins share one), HD_NONE: none. */
+/* The track of the scene with the events of a track of the trace (its twins share one), HD_NONE: none. */
 uint32_t view_scene_track_of(const view_scene *scene, uint32_t source, hd_kind kind);
-/* The track on which an event stands, also for async points and samples of counters; HD_NONE: none (other kinds, no
- * time) or not known yet. */
+/* The track of an event, also for async points and samples of counters; HD_NONE: none (other kinds, no time) or not
+ * known yet. */
 uint32_t view_scene_track_of_event(const view_scene *scene, hd_kind kind, uint64_t row);
-/* The union of a track's rows, of a section: of all slices of the trace below it; NULL: not laid out yet. That of a
- * section is made when it is first asked for. Any thread. Errors: MEMORY. */
+/* The union of a track's rows; of a section: of all slices of the trace below it; NULL: not laid out yet. That of a
+ * section is made at first use. Any thread. Errors: MEMORY. */
 hd_status view_scene_summary(const view_row **out, view_scene *scene, uint32_t track, hd_error *err);
 /* NULL: not found yet. */
 const hd_launches *view_scene_launches(const view_scene *scene);
-/* What its slices are (model/roles/trace_roles.h), which remembers answers. */
+/* The roles of its slices (model/roles/trace_roles.h), which are cached. */
 struct hd_roles *view_scene_roles(const view_scene *scene);
 
-/* What routes work out once and keep with the scene (view/queries/queries.h). Any thread. */
+/* Results that routes compute once and store with the scene (view/queries/queries.h). Any thread. */
 typedef struct view_queries view_queries;
 view_queries *view_scene_queries(const view_scene *scene);
 view_queries *view_queries_new(void); /* NULL: no memory */
 void view_queries_free(view_queries *queries);
 
-/* Names: string ids of the trace, and behind those texts of the scene's own. */
+/* Names: string ids of the trace, followed by those of the scene's own texts. */
 uint32_t view_scene_name(view_scene *scene, const char *data, size_t size); /* worker only; HD_NONE: no memory */
 uint32_t view_scene_find_name(const view_scene *scene, const char *data, size_t size); /* HD_NONE: there is none */
 hd_string view_scene_text(const view_scene *scene, uint32_t name);
 uint32_t view_scene_name_count(const view_scene *scene);
 
-/* Worker only, and when it is done whoever holds view_queries.lock_tables (likewise view_scene_name): takes
- * tracks[0 … count) as they are (also when it fails), gives them ids, makes what their rows and series are drawn from,
- * and publishes them as ready. `parent` may name another of the same call as HD_NONE - 1 - its place. */
+/* Only for the worker and, when it is done, for a holder of view_queries.lock_tables (likewise view_scene_name): takes
+ * tracks[0 … count) (also when it fails), assigns ids, makes the indexes for drawing rows and series, and publishes
+ * them as ready. `parent` may refer to another track of the same call as HD_NONE - 1 - its index. */
 hd_status view_scene_add(view_scene *scene, view_track *tracks, size_t count, hd_error *err);
 void view_track_deinit(view_track *track);
 
-/* What steps of the work leave for routes, in memory of their own. NULL: not there yet. */
+/* Results of the worker's steps for routes, in memory of their own. NULL: not there yet. */
 typedef enum view_note {
     VIEW_NOTE_CATEGORIES, /* uint32_t by string id: view/route/names.c */
     VIEW_NOTE_FIDELITY,   /* view_fidelity: view/fidelity/fidelity.h */
@@ -135,8 +137,8 @@ const void *view_scene_note(const view_scene *scene, view_note note);
 /* Worker only, once for each: the scene takes it and calls `release` on it when it is freed. */
 void view_scene_set_note(view_scene *scene, view_note note, void *data, void (*release)(void *data));
 
-/* The steps of view_scene_work that are made elsewhere, each looks at what those before it published: view/derive; flows
- * of view/queries, categories of route/names.c, search and fidelity of their own rooms. */
+/* The steps of view_scene_work that are implemented elsewhere; each uses what earlier ones published: view/derive;
+ * flows of view/queries, categories of route/names.c, search and fidelity of their own folders. */
 typedef hd_status scene_derive(view_scene *scene, const atomic_bool *stop, hd_error *err);
 scene_derive view_derive_device, /* compute, communication, copy, idle, exposed */
     view_derive_steps, view_derive_ops /* framework ops, name scopes */, view_derive_framework /* the same, of XLA */,

@@ -1,8 +1,8 @@
 /* summary.c - one row for a section: the union of the slices of all tracks of the trace below it
  *
- * That of a device is the union of its work (the derived rows compute, communication and copy), as annotations on its
- * streams cover what is idle. Rows that only tell of work elsewhere (view_track.told) count where there is nothing
- * else, and then the section has no busy time.
+ * That of a device is the union of its activities (the derived rows compute, communication and copy), since annotations
+ * on its streams would hide idle time. Tracks that only describe activities elsewhere (view_track.told) count only if
+ * there is nothing else, and then the section has no busy time.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "view/scene/impl.h"
 
-/* What stands below what: parents have smaller ids than what was made below them. */
+/* The tree of tracks: parents have smaller ids than their children. */
 typedef struct section_tree {
     uint32_t count, *first, *next; /* [track]: its first child, the next of the same parent; HD_NONE: none */
 } section_tree;
@@ -41,7 +41,7 @@ static hd_status make_tree(section_tree *out, const view_scene *scene, hd_error 
     return HD_OK;
 }
 
-/* The track behind another among all that stand below a section, HD_NONE: that was the last. */
+/* The next track below a section after another one, HD_NONE: that was the last. */
 static uint32_t next_below(const section_tree *tree, const view_scene *scene, uint32_t section, uint32_t at)
 {
     if (tree->first[at] != HD_NONE) return tree->first[at];
@@ -68,7 +68,7 @@ static bool is_busy(const view_track *track)
     return is_of_trace(track) && !(atomic_load_explicit(&track->ready, memory_order_acquire) && track->told);
 }
 
-/* Of the tracks of slices that count; false: one of them is not laid out yet. */
+/* The summaries of the tracks of slices that count; false: one of them is not laid out yet. */
 static bool list_rows(const view_row **out, size_t *out_count, const view_scene *scene, const section_tree *tree,
                       uint32_t section, bool (*counts)(const view_track *track))
 {
@@ -105,7 +105,7 @@ static hd_status make_summary(bool *out_ready, view_scene *scene, const section_
     *out_ready = is_device && list_rows(rows, &count, scene, tree, section->id, is_device_work) && count;
     bool busy = *out_ready;
     if (!*out_ready) busy = *out_ready = list_rows(rows, &count, scene, tree, section->id, is_busy);
-    if (*out_ready && !count) { /* what only tells of work elsewhere is drawn, and has no busy time */
+    if (*out_ready && !count) { /* tracks that only describe others are drawn, and have no busy time */
         busy = false;
         *out_ready = list_rows(rows, &count, scene, tree, section->id, is_of_trace);
     }

@@ -1,9 +1,9 @@
-/* tracks.c - the tracks of a trace that are known without looking at its events
+/* tracks.c - the tracks of a trace that are known without reading its events
  *
- * Sections   a process that has events; below it one for each device, where its streams are of several devices or
- *            stand beside threads
- * Tracks     for each lane (a track of the trace and its twins): its slices, its instants, its samples, as far as it
- *            has any. Counters and async slices come when their events are read (counters.c, async.c)
+ * Sections   a process with events; below it one for each device, if its streams are of several devices or mixed with
+ *            threads
+ * Tracks     for each lane (a track of the trace and its twins): its slices, its instants, its samples, if it has
+ *            any. Counters and async slices come when their events are read (counters.c, async.c)
  * Order      processes by sort index, rank, pid, those of instants alone at last; below them threads by sort index,
  *            stream, tid
  */
@@ -15,7 +15,7 @@
 #include "trace/ranks.h"
 #include "view/scene/impl.h"
 
-/* A lane or a process of the trace, with what its twins have. */
+/* A lane or a process of the trace, with the data of its twins. */
 typedef struct source_track {
     uint32_t source, process; /* process: leader, HD_NONE: none */
     hd_track_kind kind;
@@ -88,7 +88,7 @@ static void read_sources(track_maker *m)
         const hd_track *track = hd_trace_track_at(trace, i);
         add_source(&m->sources[track->same_as], trace, i);
     }
-    for (uint32_t i = 0; i < m->scene->source_count; i++) { /* a process has what is below it */
+    for (uint32_t i = 0; i < m->scene->source_count; i++) { /* a process includes its children */
         source_track *s = &m->sources[i];
         if (hd_trace_track_at(trace, i)->same_as != i || s->kind == HD_TRACK_PROCESS || s->process == HD_NONE) continue;
         m->sources[s->process].has_events |= s->has_events;
@@ -184,7 +184,7 @@ static bool is_queue(const track_maker *m, const source_track *lane)
     return lane->kind == HD_TRACK_STREAM || hd_roles_row(&m->scene->roles, lane->source) == HD_ROW_QUEUE;
 }
 
-/* Lanes of a device: its streams, and those that only tell of it ("XLA Modules"). */
+/* Lanes of a device: its streams, and those that only describe it ("XLA Modules"). */
 static bool is_of_device(const track_maker *m, const source_track *lane)
 {
     return is_queue(m, lane) || hd_roles_row(&m->scene->roles, lane->source) == HD_ROW_TOLD;
@@ -201,7 +201,7 @@ static bool are_device(const track_maker *m, source_track *const *lanes, uint32_
     return has_queue;
 }
 
-/* Whether lanes are of several devices, or of one beside threads without. */
+/* Whether lanes are of several devices, or of one device together with threads. */
 static bool needs_devices(const track_maker *m, source_track *const *lanes, uint32_t count)
 {
     int64_t device = HD_NO_NUMBER;
@@ -216,7 +216,7 @@ static bool needs_devices(const track_maker *m, source_track *const *lanes, uint
     return has_stream && has_other;
 }
 
-/* The section of a device of a process: the one made last for it, or a new one. */
+/* The section of a device of a process: the last one made, or a new one. */
 static bool device_section(uint32_t *out, track_maker *m, const source_track *lane, uint32_t first, uint32_t parent,
                            int64_t order)
 {
@@ -302,7 +302,7 @@ static bool add_all(track_maker *m, source_track **processes, uint32_t process_c
     return true;
 }
 
-/* Events that stand on no track of the trace. */
+/* Events on no track of the trace. */
 static bool add_trackless(track_maker *m)
 {
     const hd_trace *trace = m->scene->trace;
@@ -348,7 +348,7 @@ static int by_name(const void *a, const void *b)
     return 0;
 }
 
-/* What the names of processes have to tell. Leaves the list in another order. */
+/* Finds which facts the names of processes need. Leaves the list in another order. */
 static void compare_processes(track_maker *m, source_track **processes, uint32_t count)
 {
     hd_sort(processes, count, sizeof *processes, by_name);

@@ -1,5 +1,5 @@
-/* work.c - what makes a scene complete, step by step: rows of all lanes, counters and async slices, lane index,
- * launches, derived tracks */
+/* work.c - the steps that complete a scene: rows of all lanes, counters and async slices, lane index, launches, derived
+ * tracks */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -48,7 +48,7 @@ typedef struct lane_work {
 
 typedef struct lane_thread {
     lane_work *work;
-    bool tells; /* of what is done: only one thread does */
+    bool tells; /* reports progress: only one thread does */
     hd_status status;
     hd_error error;
 } lane_thread;
@@ -188,8 +188,7 @@ typedef struct scene_step {
     scene_derive *derive; /* instead */
 } scene_step;
 
-/* One after the other, also those that need nothing of each other: each takes memory, and uses all threads by itself
- * where it is long. */
+/* Sequential, even if independent: each takes memory, and uses all threads itself if it is long. */
 static const scene_step steps[] = {
     {"laying out rows", lay_out_slices},
     {"reading categories", .derive = view_derive_categories},

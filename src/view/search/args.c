@@ -14,7 +14,7 @@ static bool number_matches(search_worker *w, hd_arg_type type, int64_t bits)
     return view_matches(&w->matcher, text.data, text.size);
 }
 
-/* Columns of one or two bytes a value have few different ones: each is matched once. */
+/* Columns of one or two bytes per value have few distinct ones: each is matched once. */
 static void mark_few_numbers(search_worker *w, uint8_t *marks, const hd_column *column, uint32_t rows, hd_arg_type type)
 {
     uint8_t *memo = w->number_memo;

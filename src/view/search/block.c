@@ -48,7 +48,7 @@ static uint32_t rows_by_name(search_worker *w, const hd_block *block)
     return count;
 }
 
-/* Rows whose arguments are marked, and with `names` those whose name matches. */
+/* Rows whose arguments are marked, and with `names` also those whose name matches. */
 static uint32_t rows_by_args(search_worker *w, const hd_block *block, bool names)
 {
     uint32_t count = 0, shapes = hd_trace_shape_count(w->run->trace);

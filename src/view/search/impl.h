@@ -8,7 +8,7 @@
 #include "view/search/index.h"
 #include "view/search/search.h"
 
-/* Of a text. Threads may both find out; they find the same. */
+/* Match result of a text. Several threads may compute it; they get the same result. */
 enum { MEMO_UNKNOWN, MEMO_NO, MEMO_YES, MEMO_HIT /* and an event has that name */ };
 
 enum { SEARCH_MEMO = 1 << 16 };
@@ -37,7 +37,7 @@ typedef struct search_run {
     atomic_bool late;
 } search_run;
 
-/* Sets `late` when it is. */
+/* Sets `late` if it is. */
 static inline bool search_is_late(search_run *run)
 {
     if (hd_now_ns() <= run->deadline_ns) return false;
@@ -50,10 +50,10 @@ static inline uint8_t search_memo(const view_search *search, uint32_t id)
     return id < search->strings ? __atomic_load_n(&search->memo[id], __ATOMIC_RELAXED) : (uint8_t)MEMO_NO;
 }
 
-/* The track of the scene that a row of a block stands on, HD_NONE: none. */
+/* The track of the scene for a row of a block, HD_NONE: none. */
 uint32_t search_track(const view_search *search, const hd_block *block, uint32_t row);
 
-/* What is an end of an async slice is no event of its own; what has no time, or stands where nobody asked, does not
+/* The end of an async slice is not an event of its own; events without a time, or outside the requested tracks, do not
  * count. */
 static inline bool search_row_counts(const view_search *search, const hd_block *block, uint32_t row)
 {

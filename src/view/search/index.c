@@ -11,7 +11,7 @@
 
 enum { MOST_PAIRS = 1 << 21 }; /* 32 bytes each while it is made, 8 a cell that stays */
 
-/* Key: name above, cell.what below. */
+/* Key: name in the upper bits, cell.what below. */
 typedef struct pair {
     uint64_t key;
     uint32_t count;
@@ -94,7 +94,8 @@ static bool sort_cells(index_maker *m)
     index->first = calloc((size_t)index->names + 2, sizeof *index->first);
     index->cells = malloc((m->pair_count + 1) * sizeof *index->cells);
     if (!index->first || !index->cells) return false;
-    uint32_t *next = index->first + 1; /* where the next of a name goes; in the end, where those of the next begin */
+    uint32_t *next = index->first + 1; /* position of the next entry of a name; finally, of the first entry of the next
+                                          name */
     for (size_t i = 0; i < m->pair_count; i++) next[(m->pairs[i].key >> 32) + 1]++;
     for (uint32_t name = 0; name < index->names; name++) next[name + 1] += next[name];
     for (size_t i = 0; i < m->pair_count; i++)

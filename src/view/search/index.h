@@ -1,8 +1,8 @@
 /* index.h - how many events each name has, by bucket of time, by track and by block
  *
- * Made once in the background (a note of the scene); then a search for names matches the texts of the names, adds up
- * what those that match have, and looks at no event. Where a trace has so many names that the numbers would be as many
- * as its events there is none, and blocks are walked.
+ * Made once in the background (a note of the scene); then a search for names matches the texts of the names and sums
+ * their counts, without reading events. If a trace has so many names that the counts would be as many as its events,
+ * there is no index, and blocks are walked.
  */
 #ifndef HD_VIEW_SEARCH_INDEX_H
 #define HD_VIEW_SEARCH_INDEX_H
@@ -11,7 +11,7 @@
 
 typedef enum search_cell_of { CELL_OF_BUCKET, CELL_OF_TRACK, CELL_OF_BLOCK, CELL_OFS } search_cell_of;
 
-/* `what` is which of `of`: its number in the two top bits, the bucket, track or block below. */
+/* `what`: its kind of `of` in the two top bits, and the bucket, track or block below. */
 typedef struct search_cell {
     uint32_t what, count;
 } search_cell;

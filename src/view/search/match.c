@@ -1,4 +1,4 @@
-/* match.c - does a text match what is searched for */
+/* match.c - matches a text against a search */
 #include "view/search/match.h"
 
 #include <stdlib.h>

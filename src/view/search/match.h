@@ -1,7 +1,7 @@
-/* match.h - does a text match what is searched for
+/* match.h - matches a text against a search
  *
- * Text    a part of it, bytes; ASCII letters alike unless case counts
- * Glob, regex   as base/text/pattern.h has them
+ * Text    a substring, by bytes; ASCII letters match case-insensitively unless case counts
+ * Glob, regex   see base/text/pattern.h
  */
 #ifndef HD_VIEW_SEARCH_MATCH_H
 #define HD_VIEW_SEARCH_MATCH_H
@@ -11,7 +11,7 @@
 
 typedef enum view_search_mode { VIEW_SEARCH_TEXT, VIEW_SEARCH_REGEX, VIEW_SEARCH_GLOB } view_search_mode;
 
-/* One thread's, at one place. Zero-initialised it may be freed. */
+/* Used by one thread, and not moved. Zero-initialised it may be freed. */
 typedef struct view_matcher {
     view_search_mode mode;
     bool match_case;

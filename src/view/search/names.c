@@ -1,4 +1,4 @@
-/* names.c - a search for names: texts are matched, and what the index has of those that match is added up */
+/* names.c - a search for names: matches their texts, and sums the index counts of matching ones */
 #include "view/search/impl.h"
 
 static void add_cells(search_worker *w, const search_cell *cell, const search_cell *end)

@@ -1,4 +1,4 @@
-/* prepare.c - what is searched: blocks of the tables that have events, and the tracks these stand on */
+/* prepare.c - finds the blocks to search, and the tracks of their events */
 #include <stdlib.h>
 
 #include "view/search/impl.h"
@@ -6,7 +6,7 @@
 static const hd_kind kinds[] = {HD_KIND_SLICE, HD_KIND_INSTANT, HD_KIND_COUNTER, HD_KIND_ASYNC, HD_KIND_SAMPLE};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-/* Whether a track is the one that was asked for, or below it. */
+/* Whether a track is the requested one, or below it. */
 static bool is_below(const view_scene *scene, uint32_t track, uint32_t wanted, uint32_t tracks)
 {
     for (uint32_t steps = 0; track < tracks && steps <= tracks; steps++) {

@@ -1,9 +1,9 @@
 /* search.h - events by a text of their names or arguments
  *
- * Slices, instants, begins and points of async slices, samples and counters that have a time. Each text of the trace is
- * matched once, when an event first asks; then blocks are walked by several threads, looking at names (and arguments)
- * only until an event is hit. Of every block it is remembered how many hits it has and when, so that stepping from hit
- * to hit looks at few blocks.
+ * Searches slices, instants, begins and points of async slices, samples and counters with a time. Each text of the
+ * trace is matched once, at first use; then several threads walk the blocks, and test names (and arguments) only until
+ * an event is hit. The number and time range of hits is stored per block, so that stepping from hit to hit reads few
+ * blocks.
  *
  * Order of hits: by start, then kind, then row.
  *
@@ -48,7 +48,7 @@ typedef struct view_search_block {
     int64_t first_ns, last_ns; /* of its hits */
 } view_search_block;
 
-/* What was found. Immutable once made. */
+/* The result. Immutable once made. */
 typedef struct view_search {
     view_search_query query; /* its text belongs to the search */
     char *text;
@@ -76,10 +76,10 @@ void view_search_free(view_search *search);
 typedef struct view_search_step {
     bool has_next, has_previous;
     view_hit next, previous;
-    uint64_t index; /* of `next`: how many hits come before it */
+    uint64_t index; /* of `next`: number of hits before it */
 } view_search_step;
 
-/* `next` is the first hit behind `from` (at or behind it unless `behind`), `previous` the last before it. Errors:
+/* `next` is the first hit after `from` (at or after it unless `behind`), `previous` the last before it. Errors:
  * MEMORY. */
 hd_status view_search_step_from(view_search_step *out, const view_search *search, const view_hit *from, bool behind,
                                 hd_error *err);

@@ -1,4 +1,4 @@
-/* step.c - from hit to hit: only blocks whose hits lie around the time are walked again */
+/* step.c - stepping from hit to hit: only blocks whose hits are around the time are walked again */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -57,7 +57,7 @@ static void walk(void *state)
         walk_block(s, s->list[i]);
 }
 
-/* Blocks with hits on both sides, for all that is known. */
+/* Blocks that may have hits on both sides. */
 static size_t list_blocks(uint32_t *list, uint64_t *out_before, const view_search *search, int64_t time_ns)
 {
     size_t count = 0;
@@ -74,7 +74,7 @@ static size_t list_blocks(uint32_t *list, uint64_t *out_before, const view_searc
 }
 
 typedef struct near_block {
-    int64_t time_ns; /* nothing in it is nearer */
+    int64_t time_ns; /* no hit in it is nearer */
     uint32_t at;
 } near_block;
 
@@ -85,7 +85,7 @@ static int by_time(const void *a, const void *b)
     return (x->at > y->at) - (x->at < y->at);
 }
 
-/* Of the blocks on one side the nearest ones, until no other can have a nearer hit. */
+/* The nearest blocks on one side, until no other can have a nearer hit. */
 static hd_status walk_side(stepper *s, const view_search *search, bool forward, hd_error *err)
 {
     near_block *list = malloc((search->block_count + 1) * sizeof *list);
@@ -108,7 +108,7 @@ static hd_status walk_side(stepper *s, const view_search *search, bool forward, 
     return s->worker.status == HD_OK ? HD_OK : HD_NOMEM(err);
 }
 
-/* Hits of blocks that lie on one side are counted already. */
+/* Hits of blocks entirely on one side were counted before. */
 static hd_status walk_sides(stepper *s, view_search_step *out, const view_search *search, hd_error *err)
 {
     uint64_t index = out->index;

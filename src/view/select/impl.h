@@ -7,7 +7,7 @@
 
 enum { SELECT_CHUNK = 1 << 15, SELECT_LONG = 0xffffffff };
 
-/* Durations as they come; those of 2^32 - 1 ns and more have SELECT_LONG here and stand in select_long as well. */
+/* Durations in order of arrival; those of 2^32 - 1 ns and more are SELECT_LONG here and also in select_long. */
 typedef struct select_chunk {
     struct select_chunk *next;
     uint32_t count;
@@ -49,7 +49,7 @@ typedef struct select_worker {
     hd_error error;
 } select_worker;
 
-/* A piece of the time of a track; or, where all its slices nest, of one of its rows. */
+/* A part of the time of a track; or, if all its slices nest, of one of its rows. */
 typedef struct select_piece {
     uint32_t track;
     bool is_first, is_row;
@@ -73,8 +73,7 @@ typedef struct selector {
 /* select.c */
 uint32_t select_slot(select_worker *w, uint32_t name);
 bool select_count(select_worker *w, uint32_t slot, const view_slice *slice, uint32_t track);
-/* row.c: pieces of the rows of a track whose slices all nest, which need not be put in one order. false: no
- * memory. */
+/* row.c: parts of the rows of a track whose slices all nest, which need no common order. false: no memory. */
 bool select_cut_rows(selector *s, const view_track *track);
 hd_status select_sum_row(select_worker *w, const select_piece *piece);
 static inline void select_add_time(int64_t *sum, int64_t more)
@@ -82,7 +81,7 @@ static inline void select_add_time(int64_t *sum, int64_t more)
     if (__builtin_add_overflow(*sum, more, sum)) *sum = INT64_MAX;
 }
 
-/* names.c: what the workers found, by name. */
+/* names.c: the workers' results, by name. */
 hd_status select_names(view_selection *out, selector *s, hd_error *err);
 
 #endif

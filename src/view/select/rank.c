@@ -1,4 +1,4 @@
-/* rank.c - the k-th smallest of many, in linear time whatever their order */
+/* rank.c - the k-th smallest of many values, in linear time for every order */
 #include "view/select/select.h"
 
 /* Values below, at and above the pivot; the middle is [*out_low, *out_high). */

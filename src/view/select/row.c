@@ -1,7 +1,7 @@
-/* row.c - sums of a piece of one row, where all slices of the track nest
+/* row.c - sums of a part of one row, if all slices of the track nest
  *
- * A slice's self time is then its time less what those of the row below cover of it; both rows are walked side by side,
- * and no slices of several rows are put in one order.
+ * A slice's self time is then its time minus the part covered by the row below; both rows are walked together, without
+ * a common order of several rows.
  */
 #include "base/error.h"
 #include "base/memory/vector.h"
@@ -28,7 +28,7 @@ bool select_cut_rows(selector *s, const view_track *track)
     return true;
 }
 
-/* Slices of a row, one after the other. */
+/* Iterates over the slices of a row. */
 typedef struct row_stream {
     const view_row *row;
     const hd_trace *trace;
@@ -47,7 +47,7 @@ static const view_slice *peek(row_stream *r)
     return r->count ? &r->slices[0] : NULL;
 }
 
-/* What the slices below cover of [from, until); the last of them may reach into what comes next. */
+/* The part of [from, until) covered by the slices below; the last of them may extend beyond. */
 static int64_t covered(row_stream *below, int64_t from, int64_t until)
 {
     int64_t sum = 0;

@@ -1,4 +1,4 @@
-/* select.c - events of a range, by name: pieces of tracks go to threads, each with sums of its own */
+/* select.c - events of a range, by name: parts of tracks are distributed to threads, each with sums of its own */
 #include "view/select/select.h"
 #include "base/thread.h"
 
@@ -64,7 +64,7 @@ bool select_count(select_worker *w, uint32_t slot, const view_slice *slice, uint
 
 /* ---- the sweep of a piece ---- */
 
-/* Give the time from `now` until `until` to those that are open; what has ended by then leaves the top. */
+/* Assigns the time from `now` until `until` to the open slices; removes ended ones from the top. */
 static void advance(select_worker *w, int64_t now, int64_t until)
 {
     while (w->open_count) {

@@ -1,14 +1,15 @@
-/* select.h - an exact table of what happens in a range of time, by name
+/* select.h - exact statistics of a range of time, by name
  *
- * Events      all that touch [from, until): they start in it, or reach into it.
- * Durations   count, mean, p50, p99, min, max are of whole durations; percentiles by nearest rank: the smallest of
- * which at least so many per cent are no longer. Time        total, self and share are of what lies in the range. Self
- * time belongs, on each track, to the slice that started last of those open (heddle/index.h), so that self times of a
- * track add up to its busy time. Union       busy is the time that at least one event of any of the tracks covers; gaps
- * are the rest. Derived tracks, and rows that only tell of a device's work, never make anything busy: where there is
- * nothing else, busy is not known. Of a device's row only its work does.
+ * Events      all that touch [from, until): they start in it, or extend into it
+ * Durations   count, mean, p50, p99, min, max are of whole durations; percentiles by nearest rank: the smallest
+ *             duration such that at least that per cent are not longer
+ * Time        total, self and share are of the part in the range. Self time belongs, on each track, to the open slice
+ *             that started last (heddle/index.h), so that self times of a track add up to its busy time
+ * Union       busy is the time that at least one event of any of the tracks covers; gaps are the rest. Derived tracks,
+ *             and tracks that only describe a device's activities, are never busy: without other tracks, busy is
+ *             unknown. Of a device's track only its activities count as busy
  *
- * Tracks are cut into pieces of time, which threads take one by one; memory is 8 bytes an event while durations are
+ * Tracks are cut into parts of time, which threads take one by one; memory is 8 bytes per event while durations are
  * gathered, and less than that again while they are put together by name.
  *
  * In: tracks of a scene and a range. Out: the table. Begin with select.c.
@@ -43,17 +44,17 @@ typedef struct view_selection {
     size_t name_count;
 } view_selection;
 
-/* Names and events. tracks[0 … count): ready, no sections; counters among them are passed over. threads 0: one per
- * core. Errors: MEMORY, LIMIT when *gone. */
+/* Names and events. tracks[0 … count): ready, no sections; counters among them are ignored. threads 0: one per core.
+ * Errors: MEMORY, LIMIT when *gone. */
 hd_status view_select(view_selection *out, const view_scene *scene, const uint32_t *tracks, size_t count,
                       int64_t from_ns, int64_t until_ns, unsigned threads, const atomic_bool *gone, hd_error *err);
-/* Of tracks[0 … *count) the derived ones go if there are others: their events are made of those, and would count twice.
- * Returns how many went. */
+/* Removes the derived tracks of tracks[0 … *count) if there are others, since their events are made of those and would
+ * count twice. Returns how many were removed. */
 size_t view_select_originals(uint32_t *tracks, size_t *count, const view_scene *scene);
 void view_selection_deinit(view_selection *selection);
 
-/* A series in [from, until): what it had there, from its last sample before the range on. The mean is over time: each
- * value lasts until the next sample. */
+/* A series in [from, until): its values there, from the last sample before the range on. The mean is over time: each
+ * value is valid until the next sample. */
 typedef struct view_series_sum {
     uint64_t samples; /* in the range */
     double min, max, mean, first, last;

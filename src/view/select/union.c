@@ -1,7 +1,7 @@
 /* union.c - the time that at least one event of several tracks covers, and the gaps between; series of counters
  *
- * The summary rows of the tracks, each without overlaps, are walked in order of start. The range is cut into pieces for
- * threads; a gap that reaches over a cut is put together again afterwards.
+ * The summary rows of the tracks, each without overlaps, are walked in order of start. The range is cut into parts for
+ * threads; a gap across a cut is joined again afterwards.
  */
 #include <stdlib.h>
 
@@ -14,11 +14,11 @@
 
 enum { MOST_THREADS = 16, LOOK_UP = 4095 };
 
-/* Gaps as they come, in order of time. */
+/* Gaps in order of time. */
 typedef struct gap_list {
     uint64_t count;
     view_gap longest[VIEW_GAPS];
-    int64_t open_from; /* nothing covers what lies from here on */
+    int64_t open_from; /* no event covers the time from here on */
 } gap_list;
 
 typedef struct union_piece {
@@ -28,7 +28,7 @@ typedef struct union_piece {
     const atomic_bool *gone;
     int64_t from, until;
     int64_t busy;
-    gap_list gaps;     /* those that end in the piece, but the first */
+    gap_list gaps;     /* those that end in the part, except the first */
     int64_t first_end; /* where the gap at its beginning ends: at `until`, if nothing is covered */
     hd_status status;
     hd_error error;
@@ -75,7 +75,7 @@ static void work(void *state)
     view_merge_free(merge);
 }
 
-/* Gaps of the pieces, one after the other. */
+/* Joins the gaps of consecutive parts. */
 static void join(view_selection *out, const union_piece *pieces, unsigned count)
 {
     gap_list all = {.open_from = pieces[0].from};

@@ -149,7 +149,7 @@ static enum MHD_Result send_page(view_job *job)
 
 /* ---- who may ask ---- */
 
-/* 0: it may; else a status, and why. */
+/* 0: access is allowed; else a status, and the reason. */
 static unsigned look_at_client(const view_job *job, const char **why)
 {
     const hd_view *view = job->view;
@@ -179,7 +179,7 @@ static const view_route *find_route(const view_route *route, const char *path)
     return route->path ? route : NULL;
 }
 
-/* Whether the method fits what is asked for; 0, or a status, and why. */
+/* Whether the method fits the resource; 0, or a status, and the reason. */
 static unsigned look_at_request(view_job *job, const char *method, const char **why)
 {
     if (job->err.status != HD_OK || !job->target.path) {
@@ -251,7 +251,7 @@ static size_t write_body(const view_job *job, const char *data, size_t size)
     return done;
 }
 
-/* A piece of the body. Whoever sends less than 16 kB/s is not waited for. */
+/* A part of the body. Clients that send less than 16 kB/s are disconnected. */
 static enum MHD_Result take_body(view_job *job, const char *data, size_t *size)
 {
     int64_t soon = hd_now_ms() + job->view->limits.slow_ms;
@@ -277,7 +277,7 @@ static enum MHD_Result begin(view_job *job, const char *method)
     job->gzip = view_accepts(encodings, "gzip");
     job->zstd = view_accepts(encodings, "zstd");
     if (status) {
-        job->state = VIEW_JOB_BODY; /* so that the connection ends with the answer, whatever is still to be sent */
+        job->state = VIEW_JOB_BODY; /* so that the connection ends with the answer, without reading the rest */
         return refuse(job, status, why);
     }
     return has_body ? begin_body(job) : MHD_YES;
@@ -314,6 +314,6 @@ enum MHD_Result view_answer(void *user, struct MHD_Connection *connection, const
         return answer_job(job);
     case VIEW_JOB_BODY: return *upload_data_size ? take_body(job, upload_data, upload_data_size) : answer_job(job);
     case VIEW_JOB_DONE: return send_reply(job);
-    default: *upload_data_size = 0; return MHD_YES; /* what comes behind an answer is not looked at */
+    default: *upload_data_size = 0; return MHD_YES; /* bytes after an answer are ignored */
     }
 }

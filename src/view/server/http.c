@@ -1,4 +1,4 @@
-/* http.c - what a request's head says: address, Host, token, origin, encodings */
+/* http.c - parses a request's head: address, Host, token, origin, encodings */
 #include "view/server/http.h"
 
 #include <ctype.h>
@@ -12,7 +12,7 @@
 
 /* ---- address ---- */
 
-/* Decode text[0 … size) to *at and end it with a NUL; NULL: it cannot be decoded. Moves *at behind it. */
+/* Percent-decodes text[0 … size) into *at, NUL-terminates it and advances *at. Returns NULL on malformed input. */
 static char *decode(char **at, const char *text, size_t size, bool is_query)
 {
     char *start = *at, *to = start;
@@ -64,7 +64,7 @@ hd_status view_target_parse(view_target *out, const char *text, size_t size, hd_
 {
     *out = (view_target){0};
     const char *mark = memchr(text, '?', size), *end = text + size, *path_end = mark ? mark : end;
-    /* Each part gets shorter by decoding, and a NUL behind it: one for the path, and for each separator one. */
+    /* Decoding never makes a part longer; each is followed by a NUL: one for the path, and one per separator. */
     char *at = out->memory = malloc(size + 4 + VIEW_PARAMS_MAX);
     if (!at) return HD_NOMEM(err);
     if (size) out->path = decode(&at, text, (size_t)(path_end - text), false);
@@ -89,7 +89,7 @@ const char *view_target_param(const view_target *target, const char *name)
 
 /* ---- Host and Origin ---- */
 
-/* The name of "name:port" or "[::1]:port"; false: it is neither. */
+/* The name in "name:port" or "[::1]:port"; false: neither. */
 static bool name_of_host(const char **out, size_t *out_size, const char *host)
 {
     const char *end;
@@ -117,7 +117,7 @@ static bool same_name(const char *name, size_t size, const char *other)
     return strlen(other) == size && strncasecmp(name, other, size) == 0;
 }
 
-/* An address in digits, which no name server was asked for. */
+/* A numeric address, which involved no name server. */
 static bool is_address(const char *name, size_t size)
 {
     bool v4 = true, v6 = memchr(name, ':', size) != NULL;
@@ -165,7 +165,7 @@ bool view_origin_is_ours(const char *origin, const char *host, const char *fetch
 
 /* ---- token ---- */
 
-/* Compares all digits, whatever is found. */
+/* Compares all digits, in constant time. */
 static bool same_token(const char *token, const char *given, size_t size)
 {
     unsigned differ = size != VIEW_TOKEN_TEXT;

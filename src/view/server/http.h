@@ -1,6 +1,6 @@
-/* http.h - what a request's head says, as plain functions of text: address, Host, token, origin, encodings
+/* http.h - parses a request's head, by plain functions of text: address, Host, token, origin, encodings
  *
- * All of it is hostile. Nothing here knows libmicrohttpd.
+ * All input may be hostile. Nothing here depends on libmicrohttpd.
  */
 #ifndef HD_VIEW_SERVER_HTTP_H
 #define HD_VIEW_SERVER_HTTP_H
@@ -9,7 +9,7 @@
 
 enum { VIEW_PARAMS_MAX = 64, VIEW_TOKEN_TEXT = 32 };
 
-/* A request's address, taken apart. Texts lie in `memory`. */
+/* A parsed request address. Texts are in `memory`. */
 typedef struct view_target {
     char *path; /* decoded */
     view_param params[VIEW_PARAMS_MAX];
@@ -25,23 +25,22 @@ const char *view_target_param(const view_target *target, const char *name); /* N
 
 /* Who the server is to its clients. */
 typedef struct view_names {
-    const char *listen;   /* what --listen was given; NULL: this machine alone */
+    const char *listen;   /* the value of --listen; NULL: this machine only */
     const char *hostname; /* of the machine, for `listen`; NULL: unknown */
     bool any_address;     /* it listens on all addresses of the machine */
 } view_names;
 
-/* Whether a Host header ("localhost:8383"; NULL: absent) names this server: a web site whose name was made to point
- * here does not. The port is not looked at, since `ssh -L` changes it. */
+/* Whether a Host header ("localhost:8383"; NULL: absent) names this server, which rejects web sites whose name was made
+ * to point here. The port is ignored, since `ssh -L` changes it. */
 bool view_host_is_ours(const char *host, const view_names *names);
 
-/* Whether a page of this origin may ask: `origin` is that header, `fetch_site`, `fetch_mode` and `fetch_dest` are
- * Sec-Fetch-…; NULL: absent. A link or a bookmark may lead to the page itself (`is_page`), wherever it stands;
- * `framed`: so may a frame. */
+/* Whether a request from this origin is allowed: `origin` is that header, `fetch_site`, `fetch_mode` and `fetch_dest`
+ * are Sec-Fetch-…; NULL: absent. Links and bookmarks from anywhere may open the web UI itself (`is_page`); with
+ * `framed` so may frames. */
 bool view_origin_is_ours(const char *origin, const char *host, const char *fetch_site, const char *fetch_mode,
                          const char *fetch_dest, bool is_page, bool framed);
 
-/* Whether the token is in the Authorization header, in the cookie `cookie_name`, or is `param`; takes the same time
- * whatever they hold. */
+/* Whether the token is in the Authorization header, in the cookie `cookie_name`, or is `param`; constant time. */
 bool view_token_is_right(const char *token, const char *authorization, const char *cookie, const char *cookie_name,
                          const char *param);
 

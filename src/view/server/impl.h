@@ -1,12 +1,12 @@
-/* impl.h - what server.c, listen.c, jobs.c and answer.c share
+/* impl.h - shared by server.c, listen.c, jobs.c and answer.c
  *
- * libmicrohttpd has one thread (two where it listens on IPv4 and IPv6), which reads requests and sends answers and does
- * nothing else. A request that needs work becomes a job: its connection is suspended, one of our workers makes the
- * answer, and the connection goes on. A watcher looks after time: connections that are too slow are shut, long polls
- * end, and jobs learn that their client went away. Long jobs have some of the workers; one that runs for half a second
- * gives its place to another one and goes on, up to so many, of which one client has half: clients take turns.
+ * libmicrohttpd has one thread (two if it listens on IPv4 and IPv6), which only reads requests and sends answers. A
+ * request that needs computation becomes a job: its connection is suspended, one of our workers makes the answer, and
+ * the connection is resumed. A watcher enforces time limits: it closes slow connections, ends long polls, and cancels
+ * jobs of disconnected clients. Long jobs use some of the workers; one that runs for half a second gives its slot to
+ * another job and continues, up to a limit, of which one client may use half: clients take turns.
  *
- * One lock, view->lock. The session's lock may be taken inside it, and libmicrohttpd's; never the other way round.
+ * One lock, view->lock. Lock order: view->lock, then the session's lock and libmicrohttpd's.
  *
  * In: HTTP. Out: HTTP; the routes in between know nothing of it. Begin with server.c.
  */
@@ -24,24 +24,24 @@
 
 enum {
     VIEW_WORKERS_MAX = 18,
-    VIEW_WORKERS_MORE = 16, /* for long jobs that have run for limits.long_ms: they keep no others from running */
-    VIEW_LONG_OF_ONE = 8,   /* long jobs of one client that run at once */
+    VIEW_WORKERS_MORE = 16,            /* for long jobs that have run for limits.long_ms: they do not block others */
+    VIEW_LONG_OF_ONE = 8,              /* long jobs of one client that run at once */
     VIEW_CONNECTION_MEMORY = 64 << 10, /* the head of a request must fit */
-    VIEW_SLOW_BYTES_A_MS = 16,         /* what is progress of bodies and answers: 16 kB/s */
+    VIEW_SLOW_BYTES_A_MS = 16,         /* minimum rate of bodies and answers: 16 kB/s */
     VIEW_LOST_BYTES = 64 << 20,
     VIEW_TICK_MS = 50, /* while jobs run, their clients are looked at */
     VIEW_IDLE_TICK_MS = 250,
-    VIEW_SPARE = 8, /* connections: from an eighth below their limit on, one that waits ends for each that comes */
+    VIEW_SPARE = 8, /* connections: from an eighth below the limit on, an idle one is closed for each new one */
 };
 
-/* What tests set otherwise. */
+/* Limits that tests change. */
 typedef struct view_limits {
     const view_route *routes;
     unsigned connections;
     int64_t slow_ms;    /* without progress a connection ends */
     uint64_t body_room; /* largest body, if the disk has room for it */
     int64_t poll_ms;    /* a long poll is answered */
-    int64_t long_ms;    /* a long job gives its place to another, and goes on beside it */
+    int64_t long_ms;    /* a long job then gives its slot to another, and continues */
 } view_limits;
 
 #define VIEW_LIMITS ((view_limits){view_routes, 1024, 30000, UINT64_MAX, 20000, 500})
@@ -52,7 +52,7 @@ typedef struct view_client {
     hd_view *view;
     int fd;
     uint64_t address;    /* of the machine: IPv4, the first half of IPv6 */
-    int64_t deadline_ms; /* it is shut then; 0: a job runs, nothing is awaited from the client */
+    int64_t deadline_ms; /* the connection is closed then; 0: a job runs, nothing is awaited from the client */
     bool is_shut;
 } view_client;
 
@@ -113,10 +113,10 @@ struct hd_view {
     view_job *jobs; /* in order of arrival, first and last */
     view_job *last_job;
     unsigned worker_count, running, running_long;
-    unsigned long_limit;       /* what running_long is at most */
-    unsigned gave_place;       /* long jobs that run beside those */
+    unsigned long_limit;       /* maximum of running_long */
+    unsigned gave_place;       /* long jobs that run in addition to those */
     bool stopping, ending;     /* no new jobs; threads go */
-    bool is_quiet, is_stopped; /* nobody new gets in; all threads of the server ended */
+    bool is_quiet, is_stopped; /* no new connections are accepted; all threads of the server ended */
     pthread_t workers[VIEW_WORKERS_MAX + VIEW_WORKERS_MORE], watcher;
     bool has_watcher;
 };
@@ -138,7 +138,7 @@ bool view_jobs_stop(hd_view *view, unsigned milliseconds);
 bool view_job_queue(view_job *job);
 void view_jobs_news(void *view); /* of the session */
 void view_client_deadline(view_client *client, int64_t at_ms);
-/* Where there are nearly as many connections as may be, the one that has waited longest ends. The lock is held. */
+/* Near the connection limit, closes the one that has been idle longest. The lock is held. */
 void view_client_make_room(hd_view *view);
 
 /* answer.c: callbacks of libmicrohttpd. */

@@ -1,4 +1,4 @@
-/* jobs.c - requests that need work: a queue, the threads that take from it, and the one that looks after time */
+/* jobs.c - requests that need computation: a queue, worker threads, and the watcher */
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -8,9 +8,9 @@
 #include "base/system.h"
 #include "view/server/impl.h"
 
-enum { WORKERS_MIN = 4, WORKERS_KEPT = 2 }; /* kept for what is quick */
+enum { WORKERS_MIN = 4, WORKERS_KEPT = 2 }; /* reserved for short jobs */
 
-/* It waits by the clock of hd_now_ms, which nobody sets. */
+/* It waits by the clock of hd_now_ms, which is never set. */
 void view_condition_init(pthread_cond_t *out)
 {
     pthread_condattr_t attributes;
@@ -20,7 +20,7 @@ void view_condition_init(pthread_cond_t *out)
     pthread_condattr_destroy(&attributes);
 }
 
-/* False: that time has passed. The condition is one of view_condition_init. */
+/* false: timeout. The condition is one of view_condition_init. */
 static bool wait_until(pthread_cond_t *condition, pthread_mutex_t *lock, int64_t at_ms)
 {
     const struct timespec at = {at_ms / 1000, at_ms % 1000 * 1000000};
@@ -38,7 +38,7 @@ static void remove_job(hd_view *view, view_job *job)
     job->next = job->previous = NULL;
 }
 
-/* The connection goes on, and libmicrohttpd asks for the answer. */
+/* Resumes the connection, and libmicrohttpd requests the answer. */
 static void finish_job(view_job *job)
 {
     remove_job(job->view, job);
@@ -54,7 +54,7 @@ static unsigned long_jobs_of(const hd_view *view, uint64_t address)
     return count;
 }
 
-/* The first that is quick; else of the long ones the first whose client has the fewest that run. */
+/* The first short job; else the first long one of the client with the fewest running ones. */
 static view_job *take_job(hd_view *view)
 {
     bool long_may = view->running_long < view->long_limit;
@@ -136,7 +136,7 @@ static void *work(void *user)
     return NULL;
 }
 
-/* A job that runs for long gives its place to others, for which there is a worker then. The lock is held. */
+/* A job that runs for long gives its slot to others, for which another worker is then available. The lock is held. */
 static void give_place(hd_view *view, view_job *job)
 {
     unsigned wanted = view->long_limit + WORKERS_KEPT + view->gave_place + 1;
@@ -186,7 +186,7 @@ static void shut_client(view_client *client)
     client->is_shut = true;
 }
 
-/* What is awaited from whom: browsers open a connection anew when one that was kept for later has ended. */
+/* Idle connections are kept-alive ones: browsers reopen them. */
 void view_client_make_room(hd_view *view)
 {
     view_client *oldest = NULL;
@@ -205,7 +205,7 @@ void view_client_make_room(hd_view *view)
     }
 }
 
-/* Whoever is too slow. */
+/* Closes slow connections. */
 static void watch_clients(hd_view *view, int64_t now)
 {
     for (view_client *client = view->clients; client; client = client->next) {

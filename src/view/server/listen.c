@@ -42,7 +42,7 @@ static int listen_at(const struct sockaddr *address, socklen_t size, uint16_t *p
     return -1;
 }
 
-/* 127.0.0.1, and ::1 where the machine has it: a browser may take localhost for either. */
+/* 127.0.0.1, and ::1 if the machine has it: a browser may use either for localhost. */
 static bool listen_here(hd_view *view, uint16_t port)
 {
     struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

@@ -1,4 +1,4 @@
-/* page.c - the files of the page, found by path */
+/* page.c - the files of the web UI, found by path */
 #include "view/server/page.h"
 
 #include <string.h>

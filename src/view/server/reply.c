@@ -43,7 +43,7 @@ static void become_error(view_reply *reply, hd_status status, const hd_error *er
     *reply = error;
 }
 
-/* The body as bytes, whichever it is. */
+/* The body as bytes, in whichever form it is. */
 static void gather(view_reply *reply)
 {
     if (!reply->json.data) return;
@@ -82,7 +82,7 @@ void view_job_run(view_job *job, hd_compressor *compressor)
 {
     view_reply *reply = &job->reply;
     hd_status status = job->route->run(reply, &job->request, &job->err);
-    /* The file of the trace may have changed meanwhile: then the answer is not what the trace holds. */
+    /* The trace's file may have changed meanwhile: then the answer is not that of the trace. */
     if (status == HD_OK && reply->scene) status = hd_trace_input_status(view_scene_trace(reply->scene), &job->err);
     if (status == HD_OK && (reply->json.failed || reply->bytes.failed)) status = HD_NOMEM(&job->err);
     if (status != HD_OK) become_error(reply, status, &job->err);
@@ -99,8 +99,8 @@ static void add_header(struct MHD_Response *response, const char *name, const ch
     MHD_add_response_header(response, name, value);
 }
 
-/* What every answer says. The page may load nothing but its own files, and nobody else may show or use them; `framed`:
- * but for pages of this machine. */
+/* Headers of every answer. The web UI may load only its own files, and no other site may show or use them, except, with
+ * `framed`, pages of this machine. */
 static struct MHD_Response *guard(struct MHD_Response *response, bool framed)
 {
 #define POLICY(ancestors)                                                                                              \
@@ -218,7 +218,7 @@ struct MHD_Response *view_page_response(const view_page_file *file, const view_j
     add_header(response, "Vary", "Accept-Encoding");
     add_header(response, "Cache-Control", "private, no-cache");
     if (job->view->shows_job &&
-        strcmp(file->path, "/index.html") == 0) /* the browser asks before the page's script runs */
+        strcmp(file->path, "/index.html") == 0) /* the browser requests it before the script runs */
         add_header(response, "Link", "<api/job?revision=1&figures=time>; rel=preload; as=fetch; crossorigin=anonymous");
     return guard(response, job->view->framed);
 }

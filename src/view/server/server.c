@@ -52,7 +52,7 @@ static hd_status copy_names(hd_view *view, const hd_view_options *options, hd_er
     return HD_OK;
 }
 
-/* Files that this process may have open are also those of traces and of the page's connections. */
+/* The process's limit of open files is shared by traces and connections. */
 static unsigned connection_limit(const hd_view *view)
 {
     rlim_t most = view->limits.connections;
@@ -62,7 +62,7 @@ static unsigned connection_limit(const hd_view *view)
     return most < 8 ? 8 : (unsigned)most;
 }
 
-/* Leaves the escapes of an address as they are: view_target_parse reads them. */
+/* Leaves the escapes of an address unchanged: view_target_parse decodes them. */
 static size_t keep_escapes(void *user, struct MHD_Connection *connection, char *text)
 {
     (void)user;
@@ -92,7 +92,7 @@ static hd_status start_daemons(hd_view *view, hd_error *err)
     return HD_OK;
 }
 
-enum { OPEN_OF_JOB = 4 }; /* ranks that are looked at beside each other, with which memory is shared */
+enum { OPEN_OF_JOB = 4 }; /* ranks opened together, which share memory */
 
 /* A pipe is read only once. */
 static bool is_job_file(const char *path)
@@ -101,7 +101,7 @@ static bool is_job_file(const char *path)
     return stat(path, &about) == 0 && S_ISREG(about.st_mode) && hd_job_is_file(path);
 }
 
-/* Ranks of a job to where those are, all else as traces. */
+/* Ranks of a job are added there, all others as traces. */
 static hd_status add_paths(hd_view *view, const char *const *paths, size_t count, bool summaries, hd_error *err)
 {
     uint32_t trace;
@@ -207,7 +207,7 @@ size_t hd_view_failures(const hd_view *view)
 
 /* ---- stopping ---- */
 
-/* Nobody new gets in; who is in gets an answer, or the end of the connection. */
+/* New connections are refused; existing ones get an answer, or are closed. */
 static bool stop_serving(hd_view *view, unsigned milliseconds)
 {
     for (unsigned i = 0; i < view->daemon_count && !view->is_quiet; i++) {

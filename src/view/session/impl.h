@@ -1,4 +1,4 @@
-/* impl.h - what session.c and write.c share */
+/* impl.h - shared by session.c and write.c */
 #ifndef HD_VIEW_SESSION_IMPL_H
 #define HD_VIEW_SESSION_IMPL_H
 
@@ -8,7 +8,7 @@
 
 enum { VIEW_THREADS_MAX = 8 };
 
-/* A trace. What may change is read and written under the session's lock. */
+/* A trace. Its mutable members are read and written under the session's lock. */
 typedef struct view_entry {
     view_session *session;
     uint32_t id;
@@ -16,7 +16,7 @@ typedef struct view_entry {
     char *name; /* what people see */
     int fd;     /* -1: none */
     view_trace_state state;
-    bool is_asked;   /* by the page: whoever started us did not name it */
+    bool is_asked;   /* opened by the web UI, not on the command line */
     bool is_second;  /* of a damaged store: is read all at once */
     bool is_waiting; /* for a thread that reads it, or once it is ready lays it out */
     uint64_t done, total;

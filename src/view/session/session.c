@@ -1,4 +1,4 @@
-/* session.c - the traces that are open: threads that read files, threads that lay scenes out, and the list of both */
+/* session.c - the open traces: threads that read files, threads that lay scenes out, and the list of traces */
 #include "view/session/session.h"
 
 #include <fcntl.h>
@@ -22,11 +22,11 @@
 #include "view/sql/sql.h"
 
 enum { CORES_A_THREAD = 4, NEWS_EVERY_MS = 100, LAYOUT_NICE = 10 };
-static const uint64_t memory_default = (uint64_t)64 << 20; /* a server stands for hours beside what people work with */
+static const uint64_t memory_default = (uint64_t)64 << 20; /* a server runs for hours next to the user's work */
 
 /* ---- news ---- */
 
-/* Something new can be seen. The lock is held, and is let go. */
+/* Notifies clients of news. The lock is held, and is released. */
 static void publish_and_unlock(view_session *s)
 {
     void (*news)(void *) = s->news;
@@ -113,8 +113,8 @@ static void read_entry(view_entry *entry)
     if (status != HD_OK) tell_failure(entry, &err);
 }
 
-/* A store with blocks that cannot be read is read a second time, all at once: then its reader leaves them out, and the
- * ledger tells what that was. The first stays, as one that failed: answers may be under way. */
+/* A store with unreadable blocks is read again, not lazily: then its reader leaves them out, with ledger rows. The
+ * first one stays, as a failed one, since answers may be using it. */
 static bool read_again(view_entry *entry)
 {
     uint32_t id;
@@ -191,7 +191,7 @@ static void *read_thread(void *session)
     return NULL;
 }
 
-/* Answers come first: on Linux niceness is that of the thread, and of those that it starts. */
+/* Answers have priority: on Linux niceness is per thread, and inherited by threads it starts. */
 static void *layout_thread(void *session)
 {
 #ifdef __linux__

@@ -1,7 +1,6 @@
-/* session.h - the traces that are open: read in the background, laid out, never closed before the session ends
+/* session.h - the open traces: read in the background, laid out, never closed before the session ends
  *
- * Any thread may ask. Traces have numbers from 0 and stay; so a scene, once there, may be used as long as the session
- * lives.
+ * Any thread may call. Traces are numbered from 0 and stay; so a scene may be used as long as the session lives.
  *
  * In: paths. Out: scenes. Begin with session.c.
  */
@@ -30,7 +29,7 @@ typedef struct view_session_options {
 hd_status view_session_new(view_session **out, const view_session_options *options, hd_error *err);
 /* Ends all work, waits for it, and frees the scenes. NULL is fine. */
 void view_session_free(view_session *session);
-/* Ask all work to end; view_session_is_idle tells when it has. */
+/* Requests all work to end; view_session_is_idle returns whether it has. */
 void view_session_stop(view_session *session);
 bool view_session_is_idle(view_session *session);
 
@@ -38,31 +37,31 @@ bool view_session_is_idle(view_session *session);
 hd_status view_session_add(uint32_t *out, view_session *session, const char *path, hd_error *err);
 /* The same, unless one of this path is there already. */
 hd_status view_session_open(uint32_t *out, view_session *session, const char *path, hd_error *err);
-/* From an open file, which is taken, also after an error; `name` is what people see. */
+/* From an open file, which is taken, also after an error; `name` is shown to users. */
 hd_status view_session_add_file(uint32_t *out, view_session *session, int fd, const char *name, hd_error *err);
-/* A scene that is there already, which is taken, also after an error; no work is done on it. For tests. */
+/* An existing scene, which is taken, also after an error; no further work is done on it. For tests. */
 hd_status view_session_add_scene(uint32_t *out, view_session *session, view_scene *scene, const char *name,
                                  hd_error *err);
 
 uint32_t view_session_count(view_session *session);
 size_t view_session_count_of(view_session *session, view_trace_state state);
-/* How many that were added by their path could not be read: what clients send does not count. */
+/* Number of traces added by path that could not be read, without those sent by clients. */
 size_t view_session_failures(view_session *session);
-/* Its name as people see it; NULL: no such trace. Lives as long as the session. */
+/* Its display name; NULL: no such trace. Lives as long as the session. */
 const char *view_session_name(view_session *session, uint32_t trace);
-/* What it was read from; NULL: no path. Lives as long as the session. */
+/* The path it was read from; NULL: none. Lives as long as the session. */
 const char *view_session_path(view_session *session, uint32_t trace);
 /* The scene of a trace: *out is NULL unless it is ready. `trace` is below the count. */
 view_trace_state view_session_scene(view_scene **out, view_session *session, uint32_t trace);
 /* Grows whenever view_session_write would say something new. */
 uint64_t view_session_revision(view_session *session);
-/* A scene of it has got tracks: those who wait for news are told. */
+/* A scene has new tracks: notifies clients that wait for news. */
 void view_session_tell(view_session *session);
 /* The ranks of a job (view/ranks/ranks.h). */
 struct view_ranks *view_session_ranks(view_session *session);
-/* What queries in SQL keep (view/sql/sql.h). */
+/* State of SQL queries (view/sql/sql.h). */
 struct view_sql *view_session_sql(view_session *session);
-/* What /api/session says. */
+/* Writes the answer of /api/session. */
 void view_session_write(hd_json_out *out, view_session *session);
 /* `news` is called from any thread after the revision grew, with the session's lock not held; NULL: no more. */
 void view_session_on_news(view_session *session, void (*news)(void *user), void *user);

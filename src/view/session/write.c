@@ -1,9 +1,10 @@
-/* write.c - what /api/session says: the traces, how far they are, and where they stand on one axis
+/* write.c - the answer of /api/session: the traces, their progress, and their offsets on a common axis
  *
- * The axis of the page is that of the first trace that is ready, and offset_ns puts another there:
+ * The axis of the web UI is that of the first ready trace, and offset_ns converts other traces:
  *   unix   by Unix time, if all traces know theirs
  *   clock  else by their own clocks, as `heddle convert --ranks` does
- *   start  all begin together, if those would lie further apart than all of them are long: they are of different runs
+ *   start  all begin together, if they would otherwise be further apart than their total length: they are of different
+ *          runs
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,25 +30,27 @@ static bool unix_start(int64_t *out, const view_entry *entry)
 /* Where the traces are on the page: how far each is from the first that is ready. */
 typedef struct view_places {
     view_axis axis;
-    int64_t *offsets; /* by entry; NULL: none is ready, or no memory */
+    int64_t *offsets, *shifts; /* by entry; NULL: none is ready, or no memory. shifts: as those of SQL */
 } view_places;
 
 static view_places choose_places(const view_session *s)
 {
     size_t count = (size_t)s->count + 1, ready = 0;
-    int64_t *bases = calloc(count, sizeof *bases), *shifts = calloc(count, sizeof *shifts), base;
+    int64_t *shifts = calloc(count, sizeof *shifts);
+    const hd_trace_facts **facts = calloc(count, sizeof *facts);
     hd_clock_span *spans = calloc(count, sizeof *spans);
-    view_places out = {AXIS_START, calloc(count, sizeof *out.offsets)};
-    bool fine = bases && shifts && spans && out.offsets;
+    view_places out = {AXIS_START, calloc(count, sizeof *out.offsets), calloc(count, sizeof *out.shifts)};
+    bool fine = facts && shifts && spans && out.offsets && out.shifts;
     for (uint32_t i = 0; fine && i < s->count; i++) {
-        if (s->entries[i]->state == VIEW_READY) bases[ready++] = s->entries[i]->facts.base_ns;
+        if (s->entries[i]->state == VIEW_READY) facts[ready++] = &s->entries[i]->facts;
     }
-    bool shared = fine && hd_clock_shifts(shifts, &base, bases, ready);
+    bool shared = fine && hd_clock_shifts_of(shifts, facts, ready);
     ready = 0;
     for (uint32_t i = 0; fine && i < s->count; i++) {
         const view_entry *entry = s->entries[i];
         if (entry->state != VIEW_READY) continue;
         hd_clock_span *span = &spans[ready];
+        out.shifts[i] = shifts[ready];
         *span = (hd_clock_span){.length_ns = view_scene_span(entry->scene)};
         fine = !__builtin_add_overflow(view_scene_start(entry->scene), shifts[ready], &span->start_ns) &&
                !__builtin_sub_overflow(span->start_ns, spans[0].start_ns, &out.offsets[i]);
@@ -56,7 +59,7 @@ static view_places choose_places(const view_session *s)
     fine = fine && hd_clock_is_one_run(spans, ready);
     if (fine) out.axis = shared || !ready ? AXIS_UNIX : AXIS_CLOCK;
     if (!fine && out.offsets) memset(out.offsets, 0, count * sizeof *out.offsets);
-    free(bases);
+    free(facts);
     free(shifts);
     free(spans);
     return out;
@@ -73,14 +76,6 @@ static void write_text(hd_json_out *out, const char *key, const char *text)
     view_json_text(out, key, (hd_string){text, strlen(text)});
 }
 
-static void write_digits(hd_json_out *out, const char *key, int64_t value)
-{
-    view_json_key(out, key);
-    hd_json_put_text(out, "\"");
-    hd_json_put_int(out, value);
-    hd_json_put_text(out, "\"");
-}
-
 static void write_or_null(hd_json_out *out, const char *key, int64_t value)
 {
     if (value != HD_NO_NUMBER) {
@@ -91,7 +86,7 @@ static void write_or_null(hd_json_out *out, const char *key, int64_t value)
     hd_json_put_text(out, "null");
 }
 
-/* As `heddle` prints errors, without the name that stands beside it. */
+/* As `heddle` prints errors, without the name shown next to it. */
 static void write_error(hd_json_out *out, const hd_error *err)
 {
     char text[HD_ERROR_TEXT_BYTES];
@@ -109,7 +104,7 @@ static const char *shown_name(const view_session *s, const view_entry *entry)
     return entry->name;
 }
 
-static void write_entry(hd_json_out *out, const view_session *s, const view_entry *entry, int64_t offset)
+static void write_entry(hd_json_out *out, const view_session *s, const view_entry *entry, int64_t offset, int64_t shift)
 {
     static const char *const states[] = {"reading", "ready", "failed"};
     bool ready = entry->state == VIEW_READY;
@@ -124,12 +119,13 @@ static void write_entry(hd_json_out *out, const view_session *s, const view_entr
     hd_error gone = entry->error;
     if (ready) (void)hd_trace_input_status(view_scene_trace(entry->scene), &gone);
     if (gone.status != HD_OK) write_error(out, &gone);
-    write_digits(out, "start_ns", ready ? view_scene_start(entry->scene) : 0);
+    view_json_digits(out, "start_ns", ready ? view_scene_start(entry->scene) : 0);
     view_json_int(out, "span_ns", ready ? view_scene_span(entry->scene) : 1);
     view_json_int(out, "offset_ns", offset);
+    if (shift) view_json_digits(out, "sql_shift_ns", shift);
     write_or_null(out, "rank", rank_of(s, entry));
     if (ready && unix_start(&start, entry))
-        write_digits(out, "unix_ns", start);
+        view_json_digits(out, "unix_ns", start);
     else
         write_or_null(out, "unix_ns", HD_NO_NUMBER);
     view_json_int(out, "tracks", ready ? view_scene_revision(entry->scene) : 0);
@@ -153,7 +149,8 @@ void view_session_write(hd_json_out *out, view_session *s)
     hd_json_put_text(out, "[");
     for (uint32_t i = 0; i < s->count; i++) {
         if (i) hd_json_put_text(out, ",");
-        write_entry(out, s, s->entries[i], places.offsets ? places.offsets[i] : 0);
+        write_entry(out, s, s->entries[i], places.offsets ? places.offsets[i] : 0,
+                    places.shifts ? places.shifts[i] : 0);
     }
     hd_json_put_text(out, "]");
     view_json_key(out, "job");
@@ -161,4 +158,5 @@ void view_session_write(hd_json_out *out, view_session *s)
     hd_json_put_text(out, "}");
     pthread_mutex_unlock(&s->lock);
     free(places.offsets);
+    free(places.shifts);
 }

@@ -85,7 +85,9 @@ static hd_status open_query(view_sql_connection *connection, view_session *sessi
             .trace = view_scene_trace(of->scene), .path = view_session_name(session, of->trace), .rank = of->rank};
     }
     const hd_query_options options = {.value_bytes = VALUE_BYTES, .spill_bytes = SPILL_BYTES, .heap_bytes = HEAP_BYTES};
-    return hd_query_new(&connection->query, inputs, count, &options, err);
+    HD_TRY(hd_query_new(&connection->query, inputs, count, &options, err));
+    for (size_t i = 0; i < count; i++) (void)hd_query_shift(&connection->inputs[i].shift, connection->query, i);
+    return HD_OK;
 }
 
 static hd_status open_connection(view_sql_connection **out, view_session *session, hd_error *err)
@@ -102,7 +104,7 @@ static hd_status open_connection(view_sql_connection **out, view_session *sessio
 
 /* ---- taking and giving back ---- */
 
-/* Traces that are ready stay so: as many as there were are the same ones. */
+/* Ready traces stay ready: an equal number means the same traces. */
 static bool is_of_all(const view_sql_connection *connection, view_session *session)
 {
     return connection->input_count == view_session_count_of(session, VIEW_READY);

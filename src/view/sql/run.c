@@ -78,7 +78,7 @@ static hd_status fail(view_sql_run *run, hd_status status, const hd_error *failu
     return status;
 }
 
-/* What makes a view runs at once; such a connection is not for others. */
+/* Statements that make a view run at once; such a connection is not shared. */
 static hd_status run_through(view_sql_run *run, hd_error *err)
 {
     hd_status status;
@@ -89,7 +89,7 @@ static hd_status run_through(view_sql_run *run, hd_error *err)
     return status == HD_END ? HD_OK : status;
 }
 
-/* The statement that begins at *at, which is moved behind it; NULL: there is none. */
+/* The statement at *at, which is moved behind it; NULL: none. */
 static hd_status prepare_next(view_sql_run *run, const char **at, const char *sql, size_t size, hd_error *err)
 {
     hd_error failure = {0};

@@ -1,7 +1,7 @@
-/* sql.h - SQL over all traces of a session: connections that are kept between requests, and statements that end in time
+/* sql.h - SQL over all traces of a session: a pool of connections, and statements with a time limit
  *
- * A connection keeps what tables have worked out (orders, runs of reports), so it is used again. Requests that run at
- * the same time have one each; KEPT of them stay, for the traces that were ready when they were opened.
+ * A connection caches data of tables (orders, report results), so it is reused. Concurrent requests have one each; KEPT
+ * of them stay open, for the traces that were ready when they were opened.
  *
  * In: a session, the text of a statement. Out: rows. Begin with run.c.
  */
@@ -20,7 +20,8 @@ enum { VIEW_SQL_ID_BITS = 40, VIEW_SQL_ROW_BITS = 38 };
 typedef struct view_sql_input {
     uint32_t trace; /* of the session */
     view_scene *scene;
-    int64_t rank; /* as the column `rank` has it; HD_NO_NUMBER: null */
+    int64_t rank;  /* as the column `rank` has it; HD_NO_NUMBER: null */
+    int64_t shift; /* what its times have more than those of the trace: hd_query_shift */
 } view_sql_input;
 
 typedef struct view_sql_connection {
@@ -29,7 +30,7 @@ typedef struct view_sql_connection {
     hd_query_input *borrowed; /* by the query */
     view_sql_input *inputs;   /* the traces that are ready, by number */
     size_t input_count;
-    bool is_own; /* somebody's views are in it: it is not kept */
+    bool is_own; /* it has a client's views: it is not reused */
 } view_sql_connection;
 
 /* ---- pool.c: the connections of a session ---- */
@@ -60,14 +61,15 @@ typedef struct view_sql_run {
     bool is_watched, is_done, is_late;
 } view_sql_run;
 
-/* Prepares the one statement of sql[0 … size) that gives rows, behind any that make views; view_sql_next then runs it,
- * for timeout_ms from now on, and no longer than its client is there. End it with view_sql_end, also after an error.
- * Errors: those of hd_query_prepare; ARGUMENT: there is no such statement, or more than one; no trace is ready. */
+/* Prepares the only statement of sql[0 … size) that returns rows, after any that make views; view_sql_next then runs
+ * it, for timeout_ms from now on, and only while its client is connected. End it with view_sql_end, also after an
+ * error. Errors: those of hd_query_prepare; ARGUMENT: there is no such statement, or more than one; no trace is
+ * ready. */
 hd_status view_sql_begin(view_sql_run *out, view_session *session, const char *sql, size_t size, int64_t timeout_ms,
                          const atomic_bool *gone, hd_error *err);
-/* As hd_statement_next; LIMIT says so where time ran out. At the end it also checks. */
+/* As hd_statement_next; LIMIT with a message if time ran out. At the end it also calls view_sql_check. */
 hd_status view_sql_next(view_sql_run *run, hd_error *err);
-/* Whether the rows are those of the files: IO where one has changed meanwhile. For who does not read to the end. */
+/* Whether the rows are those of the files: IO if one has changed meanwhile. For callers that do not read to the end. */
 hd_status view_sql_check(const view_sql_run *run, hd_error *err);
 void view_sql_end(view_sql_run *run);
 

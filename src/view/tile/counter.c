@@ -1,6 +1,6 @@
-/* counter.c - what a tile draws of the samples of a counter: nothing is left out, however many there are
+/* counter.c - a tile's columns for the samples of a counter, all of which are represented
  *
- * Over the samples stand the least and the greatest of 64, of 64 such, and so on; a column takes O(log n).
+ * An index has the least and the greatest of 64 samples, of 64 such, and so on; a column takes O(log n).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -160,7 +160,7 @@ hd_status view_tile_series(hd_bytes *out, const view_series *series, int64_t zer
         int64_t next = column >= VIEW_FARTHEST >> z ? INT64_MAX : (int64_t)((uint64_t)(column + 1) << z);
         size_t until = sample_at(series, at, next, zero_ns);
         columns[count] = column_of(series, at, until, (uint16_t)(column - range.first_column));
-        if (series->ends && until == series->count) columns[count].last = NAN; /* nothing lasts behind it */
+        if (series->ends && until == series->count) columns[count].last = NAN; /* no value is valid after it */
         count++;
         at = until;
     }

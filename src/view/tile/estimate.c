@@ -19,7 +19,7 @@ static int64_t last_of(const estimate *e, const hd_summary *s)
     return row_relative(s->last_ns, e->zero_ns);
 }
 
-/* The level with fewest summaries that still has about one for each column of the lane in the tile. */
+/* The level with fewest summaries that still has about one per column of the lane in the tile. */
 static uint32_t choose_level(const estimate *e, const hd_lane *lane)
 {
     int64_t from = row_relative(lane->start_ns, e->zero_ns), until = row_relative(lane->end_ns, e->zero_ns);
@@ -52,8 +52,8 @@ static void spread(estimate *e, const hd_summary *s)
     }
 }
 
-/* Summaries stand in order of their starts, but a long slice of one may reach beyond many others: those that do so
- * before the first that starts in the tile are looked for on the coarsest levels only. */
+/* Summaries are sorted by start, but a long slice of one may extend beyond many others: those that do so before the
+ * first one that starts in the tile are searched on the coarsest levels only. */
 static void spread_all(estimate *e, const hd_lane *lane)
 {
     uint32_t level = choose_level(e, lane);

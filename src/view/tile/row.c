@@ -1,4 +1,4 @@
-/* row.c - what a tile draws of a row of slices, and how it is laid down in bytes */
+/* row.c - a tile's content for a row of slices, and its encoding */
 #include "base/error.h"
 #include "view/rows/impl.h"
 #include "view/tile/tile.h"
@@ -37,7 +37,7 @@ static bool is_wide(const view_tile_column *columns, uint32_t column_count, cons
     return false;
 }
 
-/* Little endian is what all machines that this runs on are; others swap. */
+/* All supported machines are little endian; others swap. */
 static inline uint8_t *put_u32(uint8_t *p, uint32_t value)
 {
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
@@ -150,9 +150,9 @@ typedef struct tile_maker {
     view_tile_column columns[VIEW_TILE_COLUMNS];
     uint32_t column_count;
     uint64_t is_aggregate[VIEW_TILE_COLUMNS / 64];
-    int64_t reached; /* column that the last slice of the aggregate before it touches, and no other; -1: none */
-    /* Slices that may touch an exact column, ascending. At most two touch one, one reaches in, and of a slice that
-     * starts in an aggregate only the last may leave it. */
+    int64_t reached; /* column that the last slice of the previous aggregate touches, and no other does; -1: none */
+    /* Slices that may touch an exact column, ascending. At most two touch one, one extends in, and of a slice that
+     * starts in an aggregate only the last may extend out of it. */
     uint64_t positions[3 * VIEW_TILE_COLUMNS + 1];
     uint32_t position_count;
     view_tile_event events[3 * VIEW_TILE_COLUMNS + 1];
@@ -226,7 +226,7 @@ static bool touches_exact(const tile_maker *m, const row_slice *slice)
     int64_t last = ((slice->end > slice->start ? slice->end - 1 : slice->end) >> m->z) - m->range.first_column;
     if (first < 0) first = 0;
     if (last >= VIEW_TILE_COLUMNS) last = VIEW_TILE_COLUMNS - 1;
-    if (last > first + 1) return true; /* what lies between is its own */
+    if (last > first + 1) return true; /* columns in between are its own */
     for (int64_t c = first; c <= last; c++) {
         if (!(m->is_aggregate[c / 64] >> c % 64 & 1)) return true;
     }

@@ -9,7 +9,7 @@
 
 enum { VIEW_TILE_EXACT = 1, VIEW_TILE_COUNTER = 2, VIEW_TILE_ABSENT = 4 };
 
-/* Append a tile of a track; *out_exact: nothing in it is an estimate. `summary`: one row, the union of all; of a
+/* Append a tile of a track; *out_exact: nothing in it is an estimate. `summary`: one row, the union of all rows; of a
  * section that of all tracks below. Errors: MEMORY, LIMIT (a tile of 1 GiB). */
 hd_status view_tile_track(hd_bytes *out, bool *out_exact, view_scene *scene, uint32_t track, unsigned z, int64_t i,
                           bool summary, hd_error *err);
@@ -20,7 +20,7 @@ hd_status view_tile_series(hd_bytes *out, const view_series *series, int64_t zer
 /* estimate.c: of a lane's summaries, spread evenly over their time. */
 hd_status view_tile_lane(hd_bytes *out, const hd_lane *lane, int64_t zero_ns, unsigned z, int64_t i, hd_error *err);
 
-/* A tile's columns as times relative to the zero, cut to what there is (±VIEW_FARTHEST); from > last: nothing. */
+/* A tile's columns as times relative to the zero, cut to the valid range (±VIEW_FARTHEST); from > last: empty. */
 typedef struct view_tile_range {
     int64_t from, last;   /* first and last ns */
     int64_t first_column; /* of the whole: column 0 of the tile */

@@ -1,8 +1,8 @@
-// Builds the page: index.html, page.js and page.css in a folder, of a size that a slow line can carry.
+// Builds the web UI: index.html, page.js and page.css in a folder, small enough for a slow connection.
 //
 //   node build.mjs OUTDIR [--debug] [--depfile FILE]
 //
-// --debug: names kept, with a source map; --depfile: what it was made of, for ninja.
+// --debug: names kept, with a source map; --depfile: the list of inputs, for ninja.
 import { build } from "esbuild";
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";

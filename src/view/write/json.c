@@ -28,6 +28,14 @@ void view_json_int(hd_json_out *json, const char *key, int64_t value)
     hd_json_put_int(json, value);
 }
 
+void view_json_digits(hd_json_out *json, const char *key, int64_t value)
+{
+    view_json_key(json, key);
+    hd_json_put_text(json, "\"");
+    hd_json_put_int(json, value);
+    hd_json_put_text(json, "\"");
+}
+
 void view_json_double(hd_json_out *json, const char *key, double value)
 {
     char text[40];

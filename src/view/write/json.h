@@ -1,19 +1,21 @@
-/* json.h - what answers to the page are written with: members of objects, tables */
+/* json.h - writes answers to the web UI: members of objects, tables */
 #ifndef HD_VIEW_WRITE_JSON_H
 #define HD_VIEW_WRITE_JSON_H
 
 #include "base/json/write.h"
 #include "heddle/report.h"
 
-/* `"key": ` behind a comma unless the last thing written was an opening bracket. */
+/* `"key": `, preceded by a comma unless the last output was an opening bracket. */
 void view_json_key(hd_json_out *json, const char *key);
 void view_json_text(hd_json_out *json, const char *key, hd_string text);
 void view_json_int(hd_json_out *json, const char *key, int64_t value);
-void view_json_double(hd_json_out *json, const char *key, double value); /* null for what is no number */
+void view_json_digits(hd_json_out *json, const char *key,
+                      int64_t value); /* as a text: it may have more digits than a double */
+void view_json_double(hd_json_out *json, const char *key, double value); /* null for a non-number */
 void view_json_bool(hd_json_out *json, const char *key, bool value);
 /* The short name as `key` where it is another than the name. */
 void view_json_short(hd_json_out *json, const char *key, hd_string name);
-/* A table with what its report says of it, at most 5,000 rows; times count from start_ns. */
+/* A table with its report's descriptions, at most 5,000 rows; times are relative to start_ns. */
 void view_json_table(hd_json_out *json, const hd_table *table, const hd_report_about *of, int64_t start_ns);
 
 #endif

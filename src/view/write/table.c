@@ -1,4 +1,4 @@
-/* table.c - a table as JSON: typed columns, rows, and how it is best drawn */
+/* table.c - a table as JSON: typed columns, rows, and the preferred chart */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

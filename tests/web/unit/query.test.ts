@@ -167,6 +167,8 @@ test("a row stands for a slice of the trace of its id", () => {
   assert.deepEqual(splitTrackId(result, (2n << 40n) - 1n), { trace: 1, track: 2 ** 40 - 1 });
   assert.equal(splitSliceId(result, 4n << 40n), null);
   assert.equal(splitTrackId(result, -1n), null);
+  const shared = { ...result, inputs: result.inputs.map((input) => (input.trace === 5 ? { ...input, shift_ns: "1700000000000000100" } : input)) };
+  assert.equal(placeOf(shared, shared.rows[0])?.start, 23n); // on the clock of its trace
   const byRank = resultOf(["rank", "ts time", "dur duration"], "[[7, 5, 6], [9, 5, 6], [null, 5, 6]]", inputs);
   assert.equal(placeOf(byRank, byRank.rows[0])?.trace, 5);
   assert.equal(placeOf(byRank, byRank.rows[1]), null);

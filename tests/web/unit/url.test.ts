@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
-  isJump, MOST_CHARACTERS, parseEvent, parseRange, parseTracks, parseView, rangeText, tracksText, viewText,
+  eventOfId, isJump, MOST_CHARACTERS, parseEvent, parseRange, parseTracks, parseView, rangeText, tracksText, viewText,
   type ViewText,
 } from "../../../src/view/web/src/url_text";
 
@@ -10,6 +10,7 @@ const full: ViewText = {
   range: { from: 123456789, until: 987654321 },
   scroll: 420,
   selected: [{ trace: 0, track: 7, depth: 2, row: 991, start: 5000 }, { trace: 1, track: 3, depth: 0, row: 1, start: -20 }],
+  id: 2 ** 41 + 2 ** 38 + 7,
   area: { from: 1000, until: 200000, tracks: ["0.3", "0.4", "0.5", "1.9"] },
   timing: { from: 10, until: 200010 },
   marks: [{ id: 1, name: "first step", from: 0, until: 100000 }, { id: 2, name: "a&b=c#d, ~é 100 %", from: 7, until: 7 }],
@@ -31,6 +32,14 @@ const full: ViewText = {
 test("a view comes back from its text as it was", () => {
   assert.deepEqual(parseView("#" + viewText(full)), full);
   assert.deepEqual(parseView(viewText({})), {});
+});
+
+test("an id is a trace, a kind and a row", () => {
+  assert.deepEqual(eventOfId(3870), { trace: 0, kind: "slice", row: 3870 });
+  assert.deepEqual(eventOfId(2 ** 41 + 2 ** 38 + 7), { trace: 2, kind: "instant", row: 7 });
+  assert.equal(eventOfId(2 ** 39 + 7), null); // an async slice is no row
+  assert.equal(parseView("#id=-1").id, undefined);
+  assert.equal(parseView("#id=9007199254740993").id, undefined);
 });
 
 test("times are integers unless the view is narrow", () => {

@@ -1,19 +1,19 @@
 /* abi.h - the part of CUPTI's binary interface that the tracer uses, in our own words
  *
- * Heddle is built without CUDA's headers, and the library is found at run time, in whichever version the program
- * brings. So what is declared here is what is the same in all versions from CUDA 11.0 (API version 13) to 13.x, and
- * what was added since, with the version that added it. Checked against the real headers, where there are any, by
+ * Heddle is built without CUDA's headers, and the library is found at run time, in the version that the program has. So
+ * this file declares what is the same in all versions from CUDA 11.0 (API version 13) to 13.x, and later additions with
+ * the version that added them. Checked against the real headers, where there are any, by
  * tests/capture/test_cupti_abi.c.
  *
- * Records: records.h. Times are ns on CUPTI's clock (cuptiGetTimestamp); 0 is unknown. Names belong to CUPTI and
- * stay.
+ * Records: records.h. Times are ns on CUPTI's clock (cuptiGetTimestamp); 0 is unknown. Names belong to CUPTI and are
+ * never freed.
  */
 #ifndef HD_CAPTURE_CUDA_CUPTI_ABI_H
 #define HD_CAPTURE_CUDA_CUPTI_ABI_H
 
 #include "capture/cuda/cupti/records.h"
 
-enum { CUPTI_VERSION_OLDEST = 13 }; /* of cuptiGetVersion: what is older has other records */
+enum { CUPTI_VERSION_OLDEST = 13 }; /* of cuptiGetVersion: older versions have other records */
 
 /* ---- results ---- */
 
@@ -51,9 +51,9 @@ enum {
 
 /* ---- activity functions ---- */
 
-/* A thread of CUPTI asks for room: at a multiple of 8, best 1 to 10 MB; *records 0: as many as fit. *buffer NULL: none,
- * and records are dropped. A thread of CUPTI gives it back with its first `valid` bytes filled. Neither may call into
- * CUPTI, but for what reads a buffer. */
+/* Called by a thread of CUPTI to get a buffer: aligned to 8, preferably 1 to 10 MB; *records 0: as many as fit. *buffer
+ * NULL: none, and records are dropped. A thread of CUPTI returns it with its first `valid` bytes filled. Neither may
+ * call CUPTI, except the functions for reading a buffer. */
 typedef void (*cupti_buffer_wanted)(uint8_t **buffer, size_t *size, size_t *records);
 typedef void (*cupti_buffer_done)(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid);
 typedef uint64_t (*cupti_clock)(void);
@@ -193,7 +193,7 @@ typedef cupti_status (*cupti_fn_Subscribe_v2)(cupti_subscriber *out, cupti_callb
 
 /* ---- the driver ---- */
 
-/* What libcuda.so.1 calls in the library of $CUDA_INJECTION64_PATH, in cuInit: 0 is failure, which it ignores. */
+/* Called by libcuda.so.1 in the library of $CUDA_INJECTION64_PATH, in cuInit: 0 means failure, which is ignored. */
 typedef int (*cuda_injection)(void);
 typedef int (*cuda_fn_DriverGetVersion)(int *version);
 

@@ -1,12 +1,12 @@
-/* activity.c - buffers of CUPTI: every record is checked and counted
+/* activity.c - reads CUPTI's buffers: every record is checked and counted
  *
- * A record is asked for by cuptiActivityGetNextRecord, which knows how long each is in its version. What we read of it
- * lies within the buffer, or it is counted as cut.
+ * Records are read by cuptiActivityGetNextRecord, which knows their sizes in its version. A record whose needed fields
+ * are not within the buffer is counted as cut.
  *
  * Times
- *   0 < start <= end, and not after now: else the record is shown as an instant where it most likely belongs (its
- * start, its end, behind the last good record), and counted: note cuda.bad-times. CUPTI says 0 where the memory for
- *   timestamps on the GPU ran out, and for what still ran when the program ended.
+ *   0 < start <= end, and not after now: else the record is shown as an instant at its most likely time (its start,
+ *   its end, after the last good record), and counted: note cuda.bad-times. CUPTI writes 0 if the memory for timestamps
+ *   on the GPU ran out, and for activities still running when the program ended.
  *
  * Pace
  *   The events of this thread must not be dropped, whatever the session's policy is for the threads of the program:

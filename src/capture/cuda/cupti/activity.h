@@ -1,8 +1,8 @@
 /* activity.h - CUPTI's records -> events of the session
  *
  *     activity.c        buffers: every record is checked and counted, times become the session's
- *     activity_rows.c   what becomes of each kind of record
- *     activity_ids.c    ids of names, arguments and tracks, without asking the session twice
+ *     activity_rows.c   the conversion of each kind of record
+ *     activity_ids.c    ids of names, arguments and tracks, cached so that the session is called once
  *     activity_names.c  names as Kineto writes them
  *
  * All of it belongs to the tracer's thread (helper.c).
@@ -36,25 +36,25 @@ typedef enum activity_category {
     ACTIVITY_CATEGORIES
 } activity_category;
 
-/* What became of records. records = shown + facts + filtered + unknown + bad. */
+/* Counts of records. records = shown + facts + filtered + unknown + bad. */
 typedef struct activity_counts {
     uint64_t buffers, bytes, records;
     uint64_t shown;      /* events, those with bad times too */
     uint64_t facts;      /* devices, contexts, streams, names, external ids, memory outside of the window */
     uint64_t launches;   /* shown calls of the driver that launch */
-    uint64_t filtered;   /* calls that are not traced, of a CUPTI that cannot leave them out */
+    uint64_t filtered;   /* untraced calls, of a CUPTI that cannot disable them */
     uint64_t calls;      /* shown or not */
     uint64_t kernels;    /* that a call launched */
-    uint64_t unknown;    /* of a kind that we did not ask for */
+    uint64_t unknown;    /* of a kind that was not requested */
     uint64_t bad;        /* cut off */
     uint64_t bad_times;  /* shown as instants */
     uint64_t dropped;    /* by CUPTI */
-    uint64_t threadless; /* of threads whose id of the system is not known */
+    uint64_t threadless; /* of threads with an unknown system id */
     uint64_t unlisted;   /* streams beyond ACTIVITY_STREAMS */
-    uint64_t unmapped;   /* stood in contexts of an unknown device */
+    uint64_t unmapped;   /* in contexts of an unknown device */
 } activity_counts;
 
-/* What arguments are made of. All of it is compared. */
+/* The contents of arguments, all of which is compared. */
 typedef struct activity_args {
     uint32_t what; /* kind of record */
     uint32_t device, context, stream;
@@ -101,7 +101,7 @@ typedef struct cuda_activity {
     struct {
         uint32_t context, stream;
         int32_t priority;
-    } streams[ACTIVITY_STREAMS]; /* of which the program has said something */
+    } streams[ACTIVITY_STREAMS]; /* with data from the program */
     uint32_t stream_count;
 } cuda_activity;
 
@@ -109,7 +109,7 @@ void cuda_activity_init(cuda_activity *activity, cuda_tracer *tracer);
 
 /* All records of a buffer. */
 void cuda_activity_read(cuda_activity *activity, uint8_t *data, size_t valid);
-/* What CUPTI dropped since it was last asked, as after each buffer. */
+/* The number of records that CUPTI dropped since the last call, which follows each buffer. */
 void cuda_activity_count_dropped(cuda_activity *activity);
 
 /* ---- activity_rows.c: false: a kind that is not known. The record is whole. */
@@ -117,7 +117,7 @@ bool activity_row(cuda_activity *activity, const cupti_record *record);
 /* The bytes that activity_row reads of a record of that kind; 0: unknown. */
 size_t activity_row_bytes(uint32_t kind, uint32_t version);
 
-/* ---- activity.c: times are CUPTI's. Bad ones make an instant of it, and are counted. */
+/* ---- activity.c: times are CUPTI's. Bad ones turn the record into an instant, and are counted. */
 void activity_emit(cuda_activity *activity, hd_session_record *record, uint64_t start, uint64_t end);
 void activity_push(cuda_activity *activity, const hd_session_record *record);
 /* On the session's clock; 0: not a time. */

@@ -1,4 +1,4 @@
-/* activity_ids.c - ids of names, arguments and tracks: the session is asked, under its lock, for what is new only */
+/* activity_ids.c - ids of names, arguments and tracks: the session, which takes a lock, is called only for new ones */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,7 +115,7 @@ uint32_t activity_track(cuda_activity *a, hd_session_track_kind kind, uint32_t d
     return a->tracks[slot].id = id;
 }
 
-/* Ids of contexts ascend from 1: the last ones are known. */
+/* Ids of contexts ascend from 1: the last ones are stored. */
 void activity_learn_context(cuda_activity *a, uint32_t context, uint32_t device)
 {
     a->contexts[context % ACTIVITY_CONTEXTS].context = context;

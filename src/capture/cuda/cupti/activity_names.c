@@ -1,4 +1,4 @@
-/* activity_names.c - names of copies, sets, waits and overheads, as Kineto (PyTorch's profiler) writes them */
+/* activity_names.c - names of copies, memsets, waits and overheads, as Kineto (PyTorch's profiler) writes them */
 #include <stdio.h>
 
 #include "capture/cuda/cupti/abi.h"

@@ -1,9 +1,10 @@
-/* activity_rows.c - what becomes of each kind of record
+/* activity_rows.c - the conversion of each kind of record
  *
  *   CONCURRENT_KERNEL   slice "kernel" on its stream            MEMCPY, MEMCPY2, MEMSET   "gpu_memcpy", "gpu_memset"
- *   RUNTIME, DRIVER     slice on its thread                     SYNCHRONIZATION           "cuda_sync": waits of streams
- * on OVERHEAD            slice on its thread                                               the stream, of threads on
- * the GPU GRAPH_TRACE         slice "graph_trace" on its stream       EXTERNAL_CORRELATION      the id of the call
+ *   RUNTIME, DRIVER     slice on its thread
+ *   OVERHEAD            slice on its thread
+ *   SYNCHRONIZATION     slice "cuda_sync": waits of streams on the stream, of threads on the GPU
+ *   GRAPH_TRACE         slice "graph_trace" on its stream       EXTERNAL_CORRELATION      the id of the call
  *   MEMORY2             memory                                  DEVICE, CONTEXT, NAME     metadata, names of tracks
  */
 #include <stdio.h>
@@ -44,7 +45,7 @@ static void kernel_row(cuda_activity *a, const cupti_kernel *k)
     activity_emit(a, &record, k->start, k->end);
 }
 
-/* What copies and sets share. */
+/* Common to copies and memsets. */
 static void transfer_row(cuda_activity *a, const activity_args *args, hd_session_record *record, const char *name,
                          uint64_t start, uint64_t end)
 {
@@ -109,7 +110,7 @@ static void graph_row(cuda_activity *a, const cupti_graph_trace *g)
 
 /* ---- threads of the program ---- */
 
-/* "cudaLaunchKernel_v7000", "cuLaunchKernel_ptsz": without what the version added. */
+/* "cudaLaunchKernel_v7000", "cuLaunchKernel_ptsz": without the version suffix. */
 static void strip(char *out, size_t capacity, const char *name)
 {
     snprintf(out, capacity, "%s", name);
@@ -139,7 +140,7 @@ static uint32_t call_name(cuda_activity *a, uint32_t domain, uint32_t number)
     return id;
 }
 
-/* A thread whose id is not known has a track of its own all the same. */
+/* A thread with an unknown id still has a track of its own. */
 static uint32_t thread_track(cuda_activity *a, uint32_t thread)
 {
     if (!a->tracer->has_system_ids) {
@@ -283,7 +284,7 @@ static void context_fact(cuda_activity *a, const cupti_context *c)
 
 /* ---- all ---- */
 
-/* What is read above, which every version has but for the number of the graph. */
+/* Bytes of a record that are read above; every version has them, except the number of the graph. */
 size_t activity_row_bytes(uint32_t kind, uint32_t version)
 {
     size_t graph = version < 14 ? 0 : sizeof(uint32_t);

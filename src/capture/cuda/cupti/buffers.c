@@ -3,7 +3,7 @@
 
 #include "capture/cuda/cupti/buffers.h"
 
-enum { HEAD_BYTES = 64 }; /* cuda_buffer stands before the data */
+enum { HEAD_BYTES = 64 }; /* a cuda_buffer precedes the data */
 
 _Static_assert(sizeof(cuda_buffer) <= HEAD_BYTES, "data begins at a multiple of 64");
 
@@ -17,7 +17,7 @@ uint8_t *cuda_buffer_data(cuda_buffer *buffer)
     return (uint8_t *)buffer + HEAD_BYTES;
 }
 
-/* The memory comes from the system, not from the program's allocator, and is there when it is touched. */
+/* The memory comes from the system, not from the program's allocator; pages are allocated when touched. */
 static cuda_buffer *make(void)
 {
     void *memory = mmap(NULL, mapped_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,6 +1,7 @@
-/* buffers.h - memory for CUPTI's records: a pool, and those that are full in the order in which they came
+/* buffers.h - memory for CUPTI's records: a pool, and the full buffers in order of arrival
  *
- * CUPTI's threads and those of the program take and give here; nobody waits for more than a few pointers being moved.
+ * CUPTI's threads and those of the program take and return buffers here; a wait takes no longer than moving a few
+ * pointers.
  */
 #ifndef HD_CAPTURE_CUDA_CUPTI_BUFFERS_H
 #define HD_CAPTURE_CUDA_CUPTI_BUFFERS_H
@@ -13,7 +14,7 @@
 enum {
     CUDA_BUFFER_BYTES = 1 << 20, /* since CUDA 12 each thread of the program that calls CUDA has one */
     CUDA_BUFFERS_AHEAD = 8,      /* made before the first is wanted */
-    CUDA_BUFFERS_KEPT = 64,      /* free ones beyond this go back to the system */
+    CUDA_BUFFERS_KEPT = 64,      /* further free ones are returned to the system */
     CUDA_BUFFERS_MAX = 512
 };
 
@@ -47,7 +48,7 @@ void cuda_buffers_give_back(cuda_buffers *buffers, cuda_buffer *buffer);
 
 typedef struct cuda_buffers_stats {
     uint32_t count, high;
-    uint32_t lent; /* CUPTI asked for them, and did not give them back */
+    uint32_t lent; /* requested by CUPTI, and not returned yet */
     uint64_t refused;
 } cuda_buffers_stats;
 

@@ -1,6 +1,6 @@
-/* callbacks.c - what CUPTI calls in the threads of the program: the stack of each launch
+/* callbacks.c - CUPTI's callbacks in the threads of the program: takes the stack of each launch
  *
- * A call of the runtime makes calls of the driver. CUPTI calls us for both; the stack is taken once, and both have it.
+ * A runtime call makes driver calls. CUPTI calls back for both; the stack is taken once, and both get it.
  */
 #include <string.h>
 #include <sys/syscall.h>
@@ -13,9 +13,9 @@
 #include "heddle/stack.h"
 
 enum {
-    LONG_NS = 100000, /* what is longer was interrupted, or new code: it stands for itself alone */
-    /* The first callbacks of a thread are timed, then one of so many. A launch makes two or four, of which one takes a
-     * stack: a number that shares no divisor with them meets all alike. */
+    LONG_NS = 100000, /* a longer one was interrupted, or loaded new code: it is not extrapolated */
+    /* The first callbacks of a thread are timed, then one in TIMED. A launch makes two or four, of which one takes a
+     * stack: a number coprime to these samples all of them equally. */
     TIMED = 17,
     CALL_DEVICE_RESET = 164,  /* cudaDeviceReset, of the runtime */
     VERSION_WITH_STATES = 20, /* CUPTI_DOMAIN_STATE */
@@ -24,9 +24,9 @@ enum {
 /* The call of the runtime that this thread is in. */
 typedef struct here {
     bool is_inside;
-    unsigned opening; /* or closing of the window: an end that we were not told of is noticed */
+    unsigned opening; /* or closing of the window: detects an exit without a callback */
     uint32_t correlation, stack;
-    uint32_t launch; /* correlation of the call of the driver that it is in, and that launches; 0: none */
+    uint32_t launch; /* correlation of the launching driver call that it is in; 0: none */
     unsigned launch_opening;
     uint32_t callbacks;
 } here;
@@ -38,7 +38,7 @@ static bool is_inside(cuda_tracer *t)
     return this_thread.is_inside && this_thread.opening == atomic_load_explicit(&t->openings, memory_order_relaxed);
 }
 
-/* The frames of this library are not shown: `own` is how many stand between the caller and CUPTI, with the caller. */
+/* The frames of this library are not shown: `own` is the number between the caller and CUPTI, including the caller. */
 __attribute__((noinline)) uint32_t cuda_stack_here(cuda_tracer *t, unsigned own)
 {
     hd_stack_options options = {.skip = 1 + own, .python = t->options.python};
@@ -119,13 +119,13 @@ PART void dispatch(cuda_tracer *t, uint32_t domain, uint32_t id, const void *dat
 
 /* ---- threads ---- */
 
-/* A CUPTI that does not give the system's ids gives half of what pthread_self does. Callbacks know both. */
+/* A CUPTI that does not give system thread ids gives half of pthread_self. Callbacks know both. */
 enum { THREADS_MAX = 4096 };
 static struct {
     pthread_mutex_t lock;
     struct {
         uint32_t low_half, id;
-    } threads[THREADS_MAX]; /* a ring: the last of equal ones holds */
+    } threads[THREADS_MAX]; /* a ring: the last of equal ones counts */
     uint32_t count;
 } known = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -183,7 +183,7 @@ void cuda_callbacks_set(cuda_tracer *t, bool is_on)
     set_call_callbacks(t, CUPTI_DOMAIN_DRIVER, is_on);
 }
 
-/* Those that do not depend on the window: a graph may be made before it is opened. */
+/* Independent of the window: a graph may be created before it is opened. */
 void cuda_callbacks_start(cuda_tracer *t)
 {
     if (!t->has_callbacks) return;

@@ -5,7 +5,7 @@
  * older refuses those that it does not know. tests/capture/test_cupti_abi.c checks them against the real headers.
  *
  * Kinds: LAUNCH of kernels, GRAPH_LAUNCH, HOST functions, COPY (also what moves, discards or unpacks memory), SET, SYNC
- * (a thread waits), ORDER (a stream will wait, or tells), ALLOC, FREE, GRAPH (made ready for launches).
+ * (a thread waits), ORDER (a stream will wait, or a callback), ALLOC, FREE, GRAPH (made ready for launches).
  */
 #ifndef HD_CAPTURE_CUDA_CUPTI_CALLS_H
 #define HD_CAPTURE_CUDA_CUPTI_CALLS_H

@@ -3,7 +3,7 @@
  * There may be several: that of the program (PyTorch brings one), those of installed toolkits. Looked for in this
  * order, and the first that is old enough for the driver and takes us is used:
  *
- *   $HEDDLE_CUPTI, a path; what the program has loaded; beside libcudart, libtorch and what pip installs next to them;
+ *   $HEDDLE_CUPTI, a path; the one the program has loaded; next to libcudart, libtorch and what pip installs next to them;
  *   $CUDA_HOME, $CUDA_PATH; where the loader looks; /usr/local/cuda.
  */
 #ifndef HD_CAPTURE_CUDA_CUPTI_LOAD_H
@@ -49,7 +49,7 @@ typedef struct cuda_cupti {
 } cuda_cupti;
 #undef CUPTI_MEMBER
 
-/* What is asked of a library when it is loaded: false, why says what was wrong, and the next one is tried. */
+/* Checks a library after loading it: false, with the reason in `why`, and the next one is tried. */
 typedef bool cupti_accepts(const cuda_cupti *cupti, void *user, char *why, size_t why_bytes);
 
 /* false: none was found, and `why` says what was tried. true: `why` is empty, or says what is wrong with $HEDDLE_CUPTI.

@@ -3,7 +3,7 @@
  * Versions
  *   Every version of a record begins with all fields of the one before; later versions only add at the end. A record
  *   does not say its size: nothing behind cupti_record_bytes(kind, version) may be read. Structs here are the largest
- *   form. Each field that is younger than 11.0 stands behind a line "since N", N being what cuptiGetVersion gives:
+ *   form. Each field that is newer than 11.0 follows a line "since N", N being what cuptiGetVersion gives:
  *   13 CUDA 11.0, 14 11.1, 15 11.2, 16 11.5, 17 11.6, 18 11.8, 19 12.0, 20 12.2, 21 12.3, 22 12.4, 23 12.5, 24 12.6,
  *   26 12.8, 27 12.9, 130000 13.0: from there on 10000 major + 100 minor + update.
  *
@@ -39,7 +39,7 @@ enum {
 /* A field that has no meaning for a record is this. */
 #define CUPTI_NONE UINT32_MAX
 
-/* The real structs are packed and stand at multiples of 8. */
+/* The real structs are packed and aligned to 8. */
 #define CUPTI_RECORD __attribute__((packed, aligned(8)))
 
 typedef struct CUPTI_RECORD cupti_record {

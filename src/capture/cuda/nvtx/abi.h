@@ -1,9 +1,9 @@
 /* abi.h - the part of NVTX's binary interface that a tracer uses, in our own words
  *
  * NVTX is headers in the program. At its first call the program loads the library of $NVTX_INJECTION64_PATH and calls
- * InitializeInjectionNvtx2 with a function that finds tables; the tracer asks for the tables of the modules CORE and
- * CORE2 and puts its own functions where the entries point. Each table is an array of pointers to function pointers; an
- * entry may be NULL. The same since NVTX 2; checked against the real headers, where there are any, by
+ * InitializeInjectionNvtx2 with a function that finds tables; the tracer requests the tables of the modules CORE and
+ * CORE2 and stores its own functions where the entries point. Each table is an array of pointers to function pointers;
+ * an entry may be NULL. The same since NVTX 2; checked against the real headers, where there are any, by
  * tests/capture/test_nvtx_abi.c.
  */
 #ifndef HD_CAPTURE_CUDA_NVTX_ABI_H
@@ -86,7 +86,8 @@ enum {
     NVTX_PAYLOAD_FLOAT = 6,
 };
 
-/* What a mark or range is. The program's struct may be of a later version and longer, or shorter: `bytes` says. */
+/* The attributes of a mark or range. The program's struct may be of a later version and longer, or shorter: see
+ * `bytes`. */
 typedef struct nvtx_event {
     uint16_t version, bytes;
     uint32_t category;
@@ -106,14 +107,14 @@ typedef struct nvtx_event {
     union {
         const char *ascii;
         const wchar_t *wide;
-        void *registered; /* what the tracer's function for REGISTER returned */
+        void *registered; /* returned by the tracer's function for REGISTER */
     } text;
 } nvtx_event;
 
-typedef void *nvtx_domain; /* what the tracer's function for CREATE returned */
+typedef void *nvtx_domain; /* returned by the tracer's function for CREATE */
 typedef uint64_t nvtx_range;
 
-/* Functions of the tables, by what they take. */
+/* Functions of the tables, by their parameters. */
 typedef void (*nvtx_fn_mark_ex)(const nvtx_event *event);
 typedef void (*nvtx_fn_mark_a)(const char *text);
 typedef void (*nvtx_fn_mark_w)(const wchar_t *text);

@@ -2,10 +2,10 @@
  *
  *     program ──> nvtx.c (the functions that NVTX calls) ──> session
  *                   names.c    texts, domains, categories, arguments -> ids of the session
- *                   thread.c   what is pushed on this thread, and what of it is in the trace
+ *                   thread.c   ranges pushed on this thread, and which of them are in the trace
  *                   ranges.c   ranges that may end on another thread, each on a lane of its own while it lasts
  *
- * NVTX's functions take no pointer of ours, so the tool has one state for the process, and one for each thread.
+ * NVTX's functions have no user pointer, so the tool has one state per process, and one per thread.
  *
  * Begin with nvtx.c.
  */
@@ -26,18 +26,18 @@ enum {
     NVTX_DEPTH_MAX = 1 << 16,   /* pushed on a thread at once */
     NVTX_LANES_MAX = 4096,      /* ranges that are of no thread, at once */
     NVTX_ARGS_MAX = 1 << 20,    /* sets of arguments; beyond, payloads are left out */
-    NVTX_LANE_TID = 2000000000, /* lanes stand in the trace as threads from here on, beyond all that a system has */
+    NVTX_LANE_TID = 2000000000, /* lanes are threads with ids from here on, beyond all ids of the system */
     NVTX_CACHE = 128,           /* names and arguments that a thread remembers */
     NVTX_CACHE_TEXT = 56,       /* longer names are looked up in the session each time */
 };
 
-/* What could not be shown as it was, each a row of the ledger. */
+/* Events that could not be shown unchanged, each a row of the ledger. */
 typedef enum nvtx_count {
-    NVTX_SPLIT,      /* in two pieces: ranges of several domains crossed on one thread */
+    NVTX_SPLIT,      /* in two parts: ranges of several domains crossed on one thread */
     NVTX_UNMATCHED,  /* a pop or an end without its beginning */
     NVTX_OVER,       /* deeper, or more at once, than the limits, or there was no memory */
     NVTX_NESTED,     /* from a signal handler that interrupted another call */
-    NVTX_BAD_HANDLE, /* a domain or a string that was never given out */
+    NVTX_BAD_HANDLE, /* a domain or a string that was never returned */
     NVTX_NO_PAYLOAD, /* of a type that we do not know, or beyond NVTX_ARGS_MAX */
     NVTX_COUNTS
 } nvtx_count;
@@ -49,7 +49,7 @@ typedef struct nvtx_open {
     uint32_t level;
     uint32_t name, args;
     bool is_shown;  /* its beginning is in the trace */
-    bool is_closed; /* popped, though others stand above it */
+    bool is_closed; /* popped, though others above it are open */
     bool is_step;   /* window_step_begins said so */
 } nvtx_open;
 
@@ -104,7 +104,7 @@ typedef struct nvtx_state {
     atomic_uint category_version;
     atomic_bool args_full;
     pthread_mutex_t lock;      /* of all below */
-    nvtx_domain_info *domains; /* room for all from the start: they are never moved */
+    nvtx_domain_info *domains; /* preallocated: they are never moved */
     _Atomic uint32_t domain_count;
     hd_map steps; /* texts by id */
     nvtx_lane *lanes;
@@ -140,7 +140,7 @@ uint32_t nvtx_domain_of(nvtx_domain domain);
 void nvtx_name_category(uint32_t domain, uint32_t number, const nvtx_text *name);
 uint32_t nvtx_args(nvtx_thread *here, uint32_t domain, const nvtx_event *event); /* event NULL: the domain alone */
 
-/* thread.c: enter gives NULL where a call must be let go. Each that gave something has its leave. */
+/* thread.c: enter returns NULL if a call must be ignored. Each successful one has its leave. */
 hd_status nvtx_threads_prepare(void); /* once a process */
 nvtx_thread *nvtx_enter(void);
 void nvtx_leave(void);

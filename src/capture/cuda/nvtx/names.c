@@ -1,7 +1,7 @@
 /* names.c - texts, domains, categories and arguments of NVTX -> ids of the session
  *
- * What the program gets for a domain or a registered string is a number behind a tag, no pointer: a program that passes
- * something else makes a row of the ledger, and no crash. Equal domains and strings are one.
+ * The handle of a domain or a registered string is a tagged number, not a pointer: a program that passes another value
+ * causes a row in the ledger, not a crash. Equal domains and strings share a handle.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -156,7 +156,7 @@ uint32_t nvtx_domain_of(nvtx_domain domain)
     return 0;
 }
 
-/* Categories of a domain stand in the order of their numbers. */
+/* Categories of a domain are sorted by number. */
 static uint32_t find_category(const nvtx_domain_info *domain, uint32_t number)
 {
     uint32_t low = 0, high = domain->category_count;

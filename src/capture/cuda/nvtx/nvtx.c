@@ -1,10 +1,11 @@
 /* nvtx.c - NVTX ranges, marks and names of the program
  *
  * Pushed ranges are slices on their thread's track, begun and ended as they happen; ranges with an id are slices on
- * lanes of their own (ranges.c); marks are instants. All have the category "user_annotation", as PyTorch's, and as
- * arguments what the program said: domain, category, payload, color.
+ * lanes of their own (ranges.c); marks are instants. All have the category "user_annotation", as PyTorch's, and the
+ * program's domain, category, payload and color as arguments.
  *
- * A range that began while the capture was closed is not shown. One that began while it was open ends when it ends.
+ * A range that began while the capture was closed is not shown. One that began while it was open is shown until its
+ * end.
  */
 #include <stdio.h>
 #include <string.h>
@@ -74,8 +75,8 @@ static void prepare(void)
     if (nvtx_names_prepare() != HD_OK || nvtx_threads_prepare() != HD_OK) nvtx_tool.session = NULL;
 }
 
-/* NVTX hands our functions from thread to thread by plain stores, which order nothing: only by this does a thread see
- * what `prepare` made on another. */
+/* NVTX passes our functions between threads by plain stores without ordering: only this makes the data of `prepare`,
+ * made on another thread, visible. */
 static nvtx_thread *enter(void)
 {
     pthread_once(&once, prepare);
@@ -158,8 +159,8 @@ static void *register_in(nvtx_domain domain, const nvtx_text *string)
 
 /* ---- the functions of NVTX, in the order of its tables ---- */
 
-/* Most there are for each way to give a text: as `given`, a string or an event, which `set` makes `text`. `none` is
- * what a call that is let go returns. */
+/* Most functions exist for each form of a text: `given` is a string or an event, from which `set` makes `text`. `none`
+ * is the result of an ignored call. */
 #define ENTRY(result, name, parameters, set, none, does)                                                               \
     static result name parameters                                                                                      \
     {                                                                                                                  \
@@ -261,7 +262,7 @@ static const nvtx_function core2[] = {
     PUT(NVTX_DOMAIN_CREATE_W, on_create_w),
 };
 
-/* What we leave alone (resources, names of devices) becomes nothing. */
+/* Unsupported functions (resources, names of devices) do nothing. */
 static bool attach_table(const nvtx_callbacks_table *callbacks, uint32_t module, const nvtx_function *ours,
                          size_t count)
 {
@@ -274,7 +275,7 @@ static bool attach_table(const nvtx_callbacks_table *callbacks, uint32_t module,
     return true;
 }
 
-/* Once for each library of the program that has NVTX in it. 0: NVTX does nothing from here on. */
+/* Called once for each library of the program that contains NVTX. 0: NVTX does nothing from here on. */
 __attribute__((visibility("default"))) int InitializeInjectionNvtx2(nvtx_get_table get_table);
 
 int InitializeInjectionNvtx2(nvtx_get_table get_table)

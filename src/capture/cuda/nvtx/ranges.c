@@ -1,10 +1,9 @@
 /* ranges.c - ranges that have an id and may end on any thread
  *
- * They nest in nothing. Each gets a lane that no other range is on, the lowest that is free: a track "NVTX ranges",
- * "NVTX ranges 2" and so on, as many as there ever are at once. Their beginning is in the trace when it happens, so
- * that a program that is killed shows what was open.
+ * They do not nest. Each gets the lowest free lane: a track "NVTX ranges", "NVTX ranges 2" and so on, as many as are
+ * ever open at once. Begins are written when they happen, so that the trace of a killed program shows open ranges.
  *
- * The id is the lane and a serial number, which an end must agree with.
+ * The id is the lane and a serial number, which an end must match.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,7 +72,7 @@ nvtx_range nvtx_range_begin(const nvtx_open *what)
     lane->is_shown = what->is_shown;
     lane->is_step = what->is_step;
     if (lane->is_shown) {
-        /* An end and the next beginning come from the rings of two threads: their times tell the order. */
+        /* An end and the next begin come from the rings of two threads: their times give the order. */
         int64_t now = hd_session_now();
         if (now <= lane->end_ns) now = lane->end_ns + 1;
         if (!lane->track) lane->track = track_of_lane(at);

@@ -1,7 +1,8 @@
-/* thread.c - what is pushed on a thread
+/* thread.c - ranges pushed on a thread
  *
  * Ranges of a domain nest on a thread; those of several domains need not. In the trace a thread is one track, where
- * everything nests: a range that is popped while others stand above it ends those, and they go on in a second piece.
+ * everything nests: a range that is popped while others above it are open ends those, and they continue in a second
+ * part.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 
 static _Thread_local struct {
     nvtx_thread *thread;
-    int kept; /* the program's errno: what opens a window or waits changes it */
+    int kept; /* the program's errno, which opening a window or waiting changes */
     uint8_t busy;
 } this_thread __attribute__((tls_model("initial-exec")));
 
@@ -21,7 +22,7 @@ static pthread_key_t key;
 static void thread_ends(void *thread)
 {
     nvtx_thread *here = thread;
-    this_thread.busy = 1; /* and so it stays: destructors that come later push nothing */
+    this_thread.busy = 1; /* and stays set: destructors that run later push nothing */
     this_thread.thread = NULL;
     free(here->open);
     free(here->tops);
@@ -45,7 +46,7 @@ static nvtx_thread *make_thread(void)
     return this_thread.thread = here;
 }
 
-/* Beginnings that stand in the parent's file are not in ours. */
+/* Begins in the parent's file are not in ours. */
 static void forget_parent(nvtx_thread *here, unsigned forks)
 {
     for (uint32_t i = 0; i < here->count; i++) here->open[i].is_shown = false;
@@ -103,7 +104,8 @@ static void end(int64_t now)
     hd_session_emit(nvtx_tool.session, &(hd_session_record){.kind = HD_SESSION_END, .time_ns = now});
 }
 
-/* Leaves out what is popped though others stood above it: two domains that take turns would add to it for ever. */
+/* Removes ranges that were popped while others above them were open: two alternating domains would add to the list for
+ * ever. */
 static void pack(nvtx_thread *here)
 {
     uint32_t kept = 0;
@@ -155,7 +157,7 @@ int nvtx_push(nvtx_thread *here, const nvtx_open *what)
     return (int)range->level;
 }
 
-/* `range` ends; those above it that are shown go on in a second piece. */
+/* `range` ends; shown ranges above it continue in a second part. */
 static void end_below_others(nvtx_thread *here, const nvtx_open *range)
 {
     int64_t now = hd_session_now();

@@ -1,13 +1,13 @@
-/* memory.c - what memory is live, whether a window is open or not
+/* memory.c - tracks live memory, whether a window is open or not
  *
- * A table by address knows of each allocation whether it is live, and whether the trace has it. When a window opens,
- * the trace is told the difference: what is live and not in it is allocated there, what is in it and was released
- * meanwhile is released, both with the category "snapshot" and the time of the opening. So what is live according to
- * the trace is what is live, at every moment of every window.
+ * A table by address stores for each allocation whether it is live, and whether the trace has it. When a window opens,
+ * the difference is written to the trace: live allocations missing there are allocated, released ones are released,
+ * both with the category "snapshot" and the time of the opening. So the live memory according to the trace is correct
+ * at every moment of every window.
  *
- * CUPTI tells late and out of order. So the beginning of a window is written a moment later, when what happened before
- * it is known; an address that something happens to meanwhile is written at once. What is told later still is put right
- * in the same way, and what belongs to a window that is closed by now is recorded with its own time.
+ * CUPTI's records are late and out of order. So the beginning of a window is written a moment later, when all earlier
+ * events are known; an address with an event in the meantime is written at once. Later records are corrected in the
+ * same way, and events of a window that is already closed are recorded with their own times.
  */
 #include "base/map.h"
 #include "base/memory/vector.h"
@@ -21,15 +21,15 @@ typedef struct allocation {
     bool is_live, is_traced;
     uint64_t bytes;        /* while it is live */
     uint64_t traced_bytes; /* as the trace has it */
-    bool is_other;         /* what the trace has was released, and this is a later one at its address */
-    bool is_early;         /* only its release was told so far */
+    bool is_other;         /* the trace's allocation was released, and this is a later one at its address */
+    bool is_early;         /* only its release is known so far */
     bool is_settled;       /* the beginning of the last window is written of it, though not of all */
-    int64_t time_ns;       /* of the last that was told of it */
+    int64_t time_ns;       /* of its last event */
 } allocation;
 
 static struct {
     pthread_mutex_t lock;
-    hd_session *session; /* NULL: memory is not asked for */
+    hd_session *session; /* NULL: the option memory is off */
     uint32_t snapshot;   /* the category */
     hd_slots slots;
     allocation *list;
@@ -83,7 +83,7 @@ static bool was_open(int64_t time_ns, int64_t *next_ns)
 {
     uint64_t left = live.span_count < SPANS ? live.span_count : SPANS;
     *next_ns = INT64_MAX;
-    for (uint64_t i = live.span_count; left--; i--) { /* what is told late is late by little */
+    for (uint64_t i = live.span_count; left--; i--) { /* late records are late by little */
         int64_t open_ns = live.spans[(i - 1) % SPANS].open_ns;
         if (time_ns >= open_ns) return time_ns < live.spans[(i - 1) % SPANS].close_ns;
         *next_ns = open_ns;
@@ -101,7 +101,7 @@ static void put(hd_session_kind kind, uint32_t category, int64_t time_ns, const 
                                                        .device = what->device});
 }
 
-/* Makes the trace agree with what is live. false: there is nothing left of it. */
+/* Makes the trace agree with the live state. false: the entry is no longer needed. */
 static bool put_right(allocation *what, int64_t time_ns)
 {
     if (what->is_traced && (!what->is_live || what->is_other)) {
@@ -123,7 +123,7 @@ static void settle(void)
     size_t told = 0;
     if (!time_ns) return;
     live.open_ns = 0;
-    for (size_t i = live.count; i-- > 0;) { /* backwards: the last takes the place of one that goes */
+    for (size_t i = live.count; i-- > 0;) { /* backwards: the last entry replaces a removed one */
         allocation *what = &live.list[i];
         if (what->is_settled) continue;
         bool differs = what->is_live != what->is_traced || what->is_other;
@@ -175,9 +175,9 @@ void window_memory_closed(int64_t time_ns)
     pthread_mutex_unlock(&live.lock);
 }
 
-/* ---- what is told ---- */
+/* ---- messages ---- */
 
-/* Older than what we know of the address: nothing of it is left but its own record. */
+/* Older than the known state of the address: only the record itself remains to be written. */
 static bool is_stale(const allocation *what, const cuda_memory *memory)
 {
     return memory->time_ns < what->time_ns;
@@ -232,7 +232,7 @@ static void note(const cuda_memory *memory, bool is_recorded)
         note_release(what, memory, is_recorded);
     else
         note_allocation(what, memory, is_recorded);
-    /* Told late, and a window opened since: what it began with was not right. */
+    /* Late, and a window opened since: its beginning was wrong. */
     if (!is_recorded && next_ns != INT64_MAX && !is_pending) put_right(what, next_ns);
     if (!what->is_live && !what->is_traced && !what->is_early) take_out(what);
 }

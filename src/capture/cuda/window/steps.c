@@ -1,11 +1,11 @@
-/* steps.c - which ranges are steps, and windows that open and close with them
+/* steps.c - recognises steps, and opens and closes windows with them
  *
  * A step is a range, pushed or started, whose name is
  *   1. "ProfilerStep#N", as PyTorch's profiler writes them: its number is N;
- *   2. `step_name` of the options, or without it "step" or "iteration" in any case, alone or with a number behind it
- *      ("step 12", "iteration_12", "Step#12"): its number is that, or without one how many came before it.
- * Once one of the first kind was seen, the second kind counts no more. Steps are of one thread, that of the first;
- * within a step there are none.
+ *   2. `step_name` of the options, or without it "step" or "iteration" in any case, alone or followed by a number
+ *      ("step 12", "iteration_12", "Step#12"): its number is that, or without one the number of earlier steps.
+ * After the first range of the first kind, the second kind no longer counts. Steps are of one thread, that of the first
+ * step; steps do not nest.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static struct {
     uint64_t seen;
 } steps = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Digits to the end. false: there is something else. */
+/* Digits to the end. false: other characters. */
 static bool read_number(uint64_t *out, const char *text)
 {
     uint64_t number = 0;
@@ -44,7 +44,7 @@ static bool read_number(uint64_t *out, const char *text)
     return digits > 0 && digits <= 18 && !text[digits];
 }
 
-/* `text` is `word`, or has a number behind it. */
+/* `text` is `word`, or `word` followed by a number. */
 static bool is_named(const char *text, const char *word, bool *has_number, uint64_t *number)
 {
     size_t size = strlen(word);
@@ -62,7 +62,7 @@ static step_kind classify(uint64_t *number, const char *text)
 {
     const char *given = steps.options->step_name;
     bool has_number = false;
-    if (!given[0] && !strchr("PSsIi", text[0])) return STEP_NONE; /* what most ranges are */
+    if (!given[0] && !strchr("PSsIi", text[0])) return STEP_NONE; /* true of most ranges */
     if (!given[0] && strncmp(text, PROFILER_STEP, sizeof PROFILER_STEP - 1) == 0)
         return read_number(number, text + sizeof PROFILER_STEP - 1) ? STEP_PROFILER : STEP_NONE;
     bool is_step =
@@ -86,7 +86,7 @@ static bool enter_step(const char *text)
     step_kind kind = classify(&number, text);
     if (kind == STEP_PROFILER && !steps.has_profiler) {
         steps.has_profiler = true;
-        steps.thread = 0; /* whatever it was that counted before */
+        steps.thread = 0; /* whichever thread counted before */
         steps.is_inside = false;
     }
     if (kind == STEP_NONE || steps.is_inside || (steps.has_profiler && kind != STEP_PROFILER)) return false;
@@ -155,7 +155,8 @@ void window_steps_fork(int phase)
         return;
     }
     if (phase > 0) {
-        /* The child has one thread, by a new number. If steps were another's, its first one makes them its own. */
+        /* The child has one thread, with a new number. If steps were another thread's, its first step makes them its
+         * own. */
         bool is_same = steps.thread == steps.forking;
         steps.thread = is_same ? syscall(SYS_gettid) : 0;
         steps.is_inside = steps.is_inside && is_same;

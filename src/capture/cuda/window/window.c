@@ -1,7 +1,7 @@
-/* window.c - capture windows: open or closed, and what of that is in the trace
+/* window.c - capture windows: opens and closes them, and records them in the trace
  *
  * A window that opens or closes while the program runs is a slice on the track "capture windows", a row in the metadata
- * and counted in the ledger. A capture that is open from beginning to end has none of it.
+ * and counted in the ledger. A capture that is open throughout has none of these.
  */
 #include <stdio.h>
 #include <string.h>
@@ -185,7 +185,7 @@ static void in_parent(void)
     nvtx_quiet(-1);
 }
 
-/* What was marked stands in the parent's file: the child's first window is one that was open when it began. */
+/* The parent's marks are in the parent's file: the child's first window counts as open from the beginning. */
 static void in_child(void)
 {
     nvtx_fork(1);
@@ -231,7 +231,7 @@ void cuda_window_end(cuda_tracer *tracer)
     uint64_t count = w->count;
     pthread_mutex_unlock(&w->lock);
     if (!is_default) window_close("end", WINDOW_ANY);
-    /* The user asked for something that did not happen: say what was seen. */
+    /* The requested steps did not occur: note which ones did. */
     if (!count) hd_session_note(tracer->session, "window.never-opened", HD_SESSION_LOSS, 1);
     if (!count && tracer->options.has_steps)
         hd_session_note(tracer->session, "window.steps-seen", HD_SESSION_NOTE, window_steps_seen());

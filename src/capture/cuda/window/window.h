@@ -1,11 +1,12 @@
-/* window.h - when a capture is on: windows of time
+/* window.h - windows of time in which a capture is open
  *
- *     window.c   open or closed, and what of that is in the trace; options delay_ms, duration_ms
+ *     window.c   opens and closes windows, and records them; options delay_ms, duration_ms
  *     steps.c    steps of the program, by the names of its NVTX ranges; options steps, step_name
- *     memory.c   what is live, whether a window is open or not; option memory
- *     control.c  a thread that keeps time and answers `heddle trigger`; SIGUSR2 with option trigger
+ *     memory.c   tracks live memory, also while no window is open; option memory
+ *     control.c  a thread that opens and closes windows in time and answers `heddle trigger`; SIGUSR2 with option
+ *                trigger
  *
- * A window is open or closed for the whole process: cuda_tracer.is_open. docs/windows.md says what users may expect.
+ * A window is open or closed for the whole process: cuda_tracer.is_open. docs/windows.md is the user documentation.
  *
  * Begin with window.c.
  */
@@ -30,7 +31,7 @@ typedef struct window_state {
     cuda_tracer *tracer;  /* NULL: not started */
     int64_t open_at_ns;   /* when to open by itself, 0: never */
     int64_t close_at_ns;  /* when to close by itself, 0: never */
-    uint64_t count;       /* windows so far: the last stands at (count - 1) % WINDOW_LOG */
+    uint64_t count;       /* windows so far: the last is at (count - 1) % WINDOW_LOG */
     window_span spans[WINDOW_LOG];
     bool has_marker; /* the beginning of the present window is in the trace */
     bool is_default; /* the present window was open when the program began, for no option said otherwise */
@@ -52,12 +53,12 @@ enum { WINDOW_ANY = 0 };
 uint64_t window_open(const char *why, uint64_t duration_ms);
 /* The window of that number, or WINDOW_ANY. false: it was closed. */
 bool window_close(const char *why, uint64_t number);
-/* Opens and closes what is due. The time of the next that will be, INT64_MAX: none. */
+/* Opens and closes windows that are due. Returns the time of the next change, INT64_MAX: none. */
 int64_t window_keep_time(void);
 
 /* ---- steps.c ---- */
 
-/* Whether ranges count as steps at all: if not, nobody need ask. */
+/* Whether ranges count as steps at all: if not, they need not be checked. */
 extern atomic_bool window_counts_steps __attribute__((visibility("hidden")));
 void window_steps_start(const cuda_tracer *tracer);
 bool window_is_step_name(const char *text);
@@ -70,8 +71,8 @@ void window_steps_fork(int phase); /* -1: before; 0: in the parent; 1: in the ch
 /* ---- memory.c ---- */
 
 void window_memory_start(cuda_tracer *tracer);
-void window_memory_opened(int64_t time_ns);      /* what is live and not in the trace will be recorded */
-int64_t window_memory_keep_time(int64_t now_ns); /* does what is due; when the next is, INT64_MAX: nothing is */
+void window_memory_opened(int64_t time_ns);      /* live memory missing in the trace will be recorded */
+int64_t window_memory_keep_time(int64_t now_ns); /* does what is due; returns when the next is due, INT64_MAX: never */
 void window_memory_closed(int64_t time_ns);
 void window_memory_fork(int phase);
 
@@ -89,7 +90,7 @@ void control_forked(void);
 
 void nvtx_fork(int phase);
 void nvtx_end(void); /* last counts */
-/* +1, -1: what a signal handler on this thread says meanwhile is let go, as it might wait for a lock that the thread
+/* +1, -1: events of a signal handler on this thread are dropped meanwhile, as it might wait for a lock that the thread
  * holds. */
 void nvtx_quiet(int change);
 

@@ -126,7 +126,7 @@ static int read_key(EditLine *edit, wchar_t *out)
 
 /* ---- the editor ---- */
 
-/* The folders above a file, which nobody else may read. */
+/* Makes the folders above a file, readable by the user only. */
 static void make_folders(char *path)
 {
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {

@@ -7,13 +7,13 @@
 
 typedef struct editor editor;
 
-/* What may stand in the place of line[from … at), where the cursor is: the list's texts are borrowed until the next
- * call; NULL at its end. Sets *from. */
+/* Completions for line[from … at), with the cursor at `at`: the list's texts are borrowed until the next call; NULL at
+ * its end. Sets *from. */
 typedef const char *const *editor_complete(void *user, const char *line, size_t at, size_t *from);
 
 typedef enum editor_read_result { EDITOR_LINE, EDITOR_CANCELLED, EDITOR_END } editor_read_result;
 
-/* `history`: the file that keeps what was typed; NULL: none. NULL: no memory. */
+/* `history`: the file with earlier lines; NULL: none. NULL: no memory. */
 editor *editor_new(const char *history, editor_complete *complete, void *user);
 void editor_free(editor *editor); /* writes the history; NULL is fine */
 /* A line without its newline, which lives until the next call. CANCELLED: Ctrl-C. END: Ctrl-D, or input ended. */

@@ -39,7 +39,7 @@ static void add_matching(names *n, const char *name, const char *typed, size_t s
     if (strncasecmp(name, typed, size) == 0) add(n, name);
 }
 
-/* What only SQLite knows: functions as "name(", views as they are. */
+/* Names that only SQLite knows: functions as "name(", views as "name". */
 static void list_names(names *n, const char *sql)
 {
     hd_statement *statement = NULL;

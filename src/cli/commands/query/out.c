@@ -27,7 +27,7 @@ static hd_status failed(const session_out *out, hd_error *err)
     return hd_error_set(err, HD_ERR_IO, out->path, HD_OFFSET_NONE, "%s", strerror(errno));
 }
 
-/* What is no plain file (a pipe, /dev/stdout) is written as it stands. */
+/* Not a regular file (a pipe, /dev/stdout): written directly, without a temporary file. */
 static bool is_special(const char *path)
 {
     struct stat about;
@@ -71,7 +71,7 @@ hd_status session_out_write(void *user, const char *data, size_t size)
 {
     session_out *out = user;
     if (!out->file) return cli_write(out->run, data, size);
-    /* at once: what comes after knows only that it failed */
+    /* at once: later code knows only that it failed */
     return fwrite(data, 1, size, out->file) == size ? HD_OK : failed(out, &out->run->err);
 }
 

@@ -112,8 +112,8 @@ static hd_status read_inputs(inputs *in, cli_run *run, size_t count)
     return status;
 }
 
-/* What a query over several files would compare without a word: two inputs of one rank, and times of clocks of which one
- * does not say what it counts from. */
+/* Warns about inputs that a query over several files would silently mix: two inputs of one rank, and clocks of which
+ * one has an unknown origin. */
 static void note_inputs(const inputs *in, bool shared_clock, const cli_run *run)
 {
     bool clocks_differ = false;
@@ -132,7 +132,7 @@ static void note_inputs(const inputs *in, bool shared_clock, const cli_run *run)
         fputs("note: not all inputs say what their clocks count from: ts compares within an input only\n", stderr);
 }
 
-/* ---- what is asked ---- */
+/* ---- the statements to run ---- */
 
 typedef struct asked {
     const char *sql, *name; /* name: of the file that the statements come from */
@@ -253,11 +253,11 @@ static int run_session(query_session *session, const asked *a)
     bool is_read = read_inputs(&in, run, a->file_count) == HD_OK;
     session->traces = in.traces;
     session->trace_count = in.count;
-    bool shared_clock = false;
-    is_read = is_read && hd_traces_share_clock(&shared_clock, in.traces, in.count, &run->err) == HD_OK;
-    if (is_read) note_inputs(&in, shared_clock, run);
-    if (is_read && hd_query_new(&session->query, in.list, in.count, &query_options, &run->err) == HD_OK)
+    if (is_read && hd_query_new(&session->query, in.list, in.count, &query_options, &run->err) == HD_OK) {
+        int64_t shift;
+        note_inputs(&in, hd_query_shift(&shift, session->query, 0), run);
         status = a->is_shell ? session_shell(session) : run_script(session, a);
+    }
     hd_query_free(session->query);
     free_inputs(&in);
     return status;

@@ -8,7 +8,7 @@
 typedef enum rows_format { ROWS_TABLE, ROWS_CSV, ROWS_JSON, ROWS_JSONL, ROWS_MARKDOWN, ROWS_PARQUET } rows_format;
 
 typedef struct rows_cell {
-    hd_query_value value; /* data: not set, the text stands at `offset` */
+    hd_query_value value; /* data: not set, the text is at `offset` */
     size_t offset;
 } rows_cell;
 
@@ -31,7 +31,7 @@ typedef struct rows_out {
 /* The rows of another statement; format, sink, width and bold are set. End with rows_finish in any case. */
 hd_status rows_begin(rows_out *out, hd_statement *statement, hd_error *err);
 hd_status rows_add(rows_out *out, hd_error *err);
-/* Writes what is left, unless `status` is a failure, and frees all. */
+/* Writes the remaining rows, unless `status` is a failure, and frees everything. */
 hd_status rows_finish(rows_out *out, hd_status status, hd_error *err);
 
 #endif

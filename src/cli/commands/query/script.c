@@ -95,7 +95,7 @@ static void catch_interrupt(struct sigaction *before, hd_query *query)
 
 /* ---- errors ---- */
 
-/* The line of sql[at], with a mark below the place. Tabs stay, so that the mark stands right. */
+/* The line of sql[at], with a caret below the place. Tabs are kept, so that the caret is aligned. */
 static void show_place(const char *sql, size_t at)
 {
     enum { BEFORE = 60, BEHIND = 40 };
@@ -240,7 +240,7 @@ static hd_status write_rows(query_session *session, hd_statement *statement, uin
         ++*rows;
     }
     if (written == HD_OK && status != HD_OK && status != HD_END) {
-        /* What came before the failure is shown. */
+        /* Rows before the failure are shown. */
         hd_error ignored = {0};
         if (*rows)
             rows_finish(&out, HD_OK, &ignored);
@@ -254,7 +254,7 @@ static hd_status write_rows(query_session *session, hd_statement *statement, uin
     return written;
 }
 
-/* What could not be read is said once. */
+/* Reports inputs that could not be read, once. */
 static hd_status check_read(query_session *session, hd_error *err)
 {
     uint64_t unread = 0;

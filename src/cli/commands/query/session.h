@@ -1,6 +1,6 @@
-/* session.h - what heddle query and its shell share: a query over the inputs, parameters, and where results go
+/* session.h - shared by heddle query and its shell: a query over the inputs, its parameters, and the output
  *
- * script.c runs the statements of a text; out.c has the output; shell.c is what answers on a terminal.
+ * script.c runs the statements of a text; out.c has the output; shell.c is the interactive shell.
  */
 #ifndef HD_CLI_QUERY_SESSION_H
 #define HD_CLI_QUERY_SESSION_H
@@ -28,7 +28,7 @@ typedef struct session_out {
 typedef struct query_session {
     cli_run *run;
     hd_query *query;
-    hd_trace *const *traces; /* its inputs, whose paths are the run's operands */
+    hd_trace *const *traces; /* the inputs; their paths are the run's operands */
     size_t trace_count;
     uint64_t unread; /* pieces of them that could not be read, as has been said */
     rows_format format;

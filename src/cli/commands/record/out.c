@@ -1,4 +1,4 @@
-/* out.c - what a recording says at its end */
+/* out.c - the summary that a recording prints at its end */
 #include "cli/commands/record/out.h"
 
 #include <inttypes.h>
@@ -173,7 +173,7 @@ static void say_json(cli_printer *p, const hd_record_result *r)
         {"callback_ns", r->callbacks ? r->callback_ns : 0},
         {"helper_cpu_ns", r->helper_ns},
     };
-    cli_say(p, "{\n  ");
+    cli_say(p, "{\n  " CLI_SCHEMA("record") ",\n  ");
     cli_say_text_json(p, "output", r->output);
     cli_say(p, ",\n  ");
     cli_say_text_json(p, "parts", r->parts_kept ? r->parts : NULL);

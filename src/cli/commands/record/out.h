@@ -1,12 +1,11 @@
-/* out.h - what a recording says at its end */
+/* out.h - the summary that a recording prints at its end */
 #ifndef HD_CLI_COMMANDS_RECORD_OUT_H
 #define HD_CLI_COMMANDS_RECORD_OUT_H
 
 #include "cli/printer.h"
 #include "heddle/record.h"
 
-/* On standard error, as text or, with --json, as an object; with -q only what was lost. Standard output is the
- * command's. */
+/* On standard error, as text or, with --json, as an object; with -q only losses. Standard output is the command's. */
 void record_print(cli_run *run, const hd_record_result *result);
 
 #endif

@@ -1,4 +1,4 @@
-/* record.c - heddle record: a command, and what it does on the GPU */
+/* record.c - heddle record: runs a command and records its GPU activity */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ struct record_options {
     uint64_t uprobe_stack_bytes;
 };
 
-/* What the callbacks of a recording get. */
+/* User data of the recording's callbacks. */
 struct record_user {
     cli_run *run;
     record_uprobe uprobe;
@@ -61,8 +61,8 @@ static int check_steps(cli_run *run, const char *steps)
     return cli_usage_error(run, "--steps: '%.40s' is not A:B, the numbers of the first and the last step", steps);
 }
 
-/* What nobody would look at is refused: options of libheddle-cuda where it is left out, and of heddle's own capture
- * where another tool runs the command. With --recover, nothing runs. */
+/* Refuses options without effect: those of libheddle-cuda where it is left out, those of heddle's own capture where
+ * another tool runs the command. With --recover, nothing runs. */
 static int check_ignored(cli_run *run)
 {
     const struct record_options *o = run->options;
@@ -213,13 +213,13 @@ static int exit_status(cli_run *run, const hd_record_result *result, hd_status s
 {
     if (result && !result->started && result->exit_status) return result->exit_status;
     if (!result || !result->started) return status == HD_ERR_ARGUMENT ? CLI_USAGE : CLI_FAILED;
-    if (result->without) run->err = (hd_error){0}; /* was told before the command ran */
+    if (result->without) run->err = (hd_error){0}; /* printed before the command ran */
     cli_report(run);
     return result->exit_status == 0 && status != HD_OK ? CLI_FAILED : result->exit_status;
 }
 
-/* A file of ours that got the number of a closed standard descriptor would get what we say. The command finds it closed
- * all the same. */
+/* If a standard descriptor is closed, the next file we open would get its number, and our messages. The command still
+ * finds it closed. */
 static void fill_descriptors(void)
 {
     int fd;
@@ -272,7 +272,7 @@ static int check_ways(cli_run *run)
     if (!run->global.json) {
         ways_print(run, devices);
     } else if (ways_table(&table, devices, &run->err) == HD_OK) {
-        cli_print(run, "{\n  \"ways\":");
+        cli_print(run, "{\n  " CLI_SCHEMA("record-check") ",\n  \"ways\":");
         hd_table_write(table, (hd_sink){cli_write, run}, &style, &run->err);
         cli_print(run, "\n}\n");
         hd_table_free(table);
@@ -371,7 +371,7 @@ static const cli_option options[] = {
     {.name = "strict",
      .kind = CLI_FLAG,
      FIELD(strict),
-     .help = "do not run the command if it cannot be captured; else that is said and it runs"},
+     .help = "do not run the command if it cannot be captured; else it runs with a message"},
     {.name = "keep",
      .letter = 'k',
      .kind = CLI_FLAG,

@@ -7,8 +7,8 @@
 
 #include "heddle/report.h"
 
-/* Wrong names are wrong usage: the command has not run yet. What may not be done here is said when it is tried, and the
- * command runs; with --strict it does not. */
+/* Wrong names are a usage error, since the command has not run yet. Missing permissions are reported when a probe is
+ * tried, and the command runs anyway, except with --strict. */
 int record_uprobe_plan(record_uprobe *uprobe, cli_run *run, const cli_texts *specs, const hd_uprobe_options *options,
                        bool strict)
 {

@@ -20,7 +20,7 @@ int record_uprobe_plan(record_uprobe *uprobe, cli_run *run, const cli_texts *spe
 /* As hd_record_attach and hd_record_detach, of a record_uprobe. */
 hd_status record_uprobe_attach(record_uprobe *uprobe, int pid, const char *parts, hd_error *err);
 hd_status record_uprobe_detach(record_uprobe *uprobe, hd_error *err);
-/* What was traced, on standard error. */
+/* A summary of the traced calls, on standard error. */
 void record_uprobe_print(const record_uprobe *uprobe, cli_run *run);
 void record_uprobe_deinit(record_uprobe *uprobe);
 

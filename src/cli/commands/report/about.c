@@ -1,4 +1,4 @@
-/* about.c - what the descriptors of reports tell: the list, the help, and both as JSON */
+/* about.c - report descriptors as a list, as help, and as JSON */
 #include "cli/commands/report/about.h"
 
 #include <string.h>
@@ -109,7 +109,7 @@ static void print_columns(cli_run *run, const hd_report_column *c)
 
 static void print_report(cli_run *run, const hd_report_about *about)
 {
-    cli_print(run, "  {");
+    cli_print(run, "  {" CLI_SCHEMA("reports") ",\n   ");
     print_member(run, "name", about->name, ",\n   ");
     print_member(run, "title", about->title, ",\n   ");
     print_member(run, "text", about->text, ",\n");

@@ -1,11 +1,11 @@
-/* about.h - what the descriptors of reports tell: the list, the help, and both as JSON */
+/* about.h - report descriptors as a list, as help, and as JSON */
 #ifndef HD_CLI_COMMANDS_REPORT_ABOUT_H
 #define HD_CLI_COMMANDS_REPORT_ABOUT_H
 
 #include "cli/cli.h"
 #include "heddle/report.h"
 
-/* All reports: a line each, with -q the names, with --json all that their descriptors tell. */
+/* All reports: a line each; with -q their names, with --json their whole descriptors. */
 void report_list(cli_run *run);
 
 /* The help of one; `options` are those that every report has. */

@@ -14,7 +14,7 @@ static bool is_job(const hd_job *job, bool has_summary)
     return has_summary ? count > 0 : ranks > 1;
 }
 
-/* What operands stand for; none, if one of them can be read only once. */
+/* The files that the operands mean; none if one of them can be read only once. */
 static hd_status list_files(job_files *out, cli_run *run)
 {
     hd_status status = HD_OK;

@@ -82,7 +82,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* ---- what descriptors tell ---- */
+/* ---- report descriptors ---- */
 
 static const cli_example *topics(void)
 {
@@ -185,7 +185,7 @@ static hd_status choose_tables(hd_report *report, const cli_run *run, const hd_r
 
 enum { NAME_BYTES = 64 };
 
-/* What stands before any of `ends`; what is too long for a name is cut, and will be unknown. */
+/* The part before any of `ends`; a name that is too long is cut, and so will be unknown. */
 static size_t name_before(char out[NAME_BYTES], const char *text, const char *ends)
 {
     size_t size = strcspn(text, ends), kept = size < NAME_BYTES ? size : NAME_BYTES - 1;
@@ -240,7 +240,7 @@ static bool is_page(const struct report_options *chosen)
 }
 
 enum { PAGE_PIECES = 100, PAGE_COLUMNS = 240, PAGE_RANKS = 64 };
-/* What a page has that no report was named for; and of each rank of a job. */
+/* The reports of a page when none was named, for a file and for each rank of a job. */
 #define PAGE_OF_RANK "info,summary,timeline,kernels"
 static const char page_reports[] =
     "info,summary,timeline,breakdown,kernels,copies,operators,modules,ranges,steps,launches,queue,states,idle,"
@@ -275,7 +275,7 @@ static hd_status list_ranks(job_files *out, cli_run *run)
     return status;
 }
 
-/* Text and pages of files without a report's name are a job's, if that is what they are. */
+/* Files without a report's name, for text and pages, are a job if they look like one. */
 static bool find_job(asked *a, cli_run *run)
 {
     const struct report_options *chosen = run->options;
@@ -380,7 +380,7 @@ static int collect_options(asked *a, cli_run *run)
     return check_options(a, run);
 }
 
-/* A table whose meaning begins "with --NAME" is made only with that option: its name if it is not given; NULL. */
+/* A table whose meaning begins "with --NAME" needs that option: its name if it is missing; else NULL. */
 static const char *lacks_option(const cli_run *run, const hd_report_table_about *table, size_t *out_size)
 {
     const cli_given *given = &((const struct report_options *)run->options)->given;
@@ -439,8 +439,6 @@ static int check_output(hd_report_format *out, const asked *a, cli_run *run)
             path);
     const char *name = *out == HD_REPORT_CSV ? "CSV" : *out == HD_REPORT_PARQUET ? "Parquet" : NULL;
     if (!name) return CLI_OK;
-    if (run->operand_count - a->first > 1 && !a->abouts[0]->of_job)
-        return cli_usage_error(run, "%s is of one file; %d were given", name, run->operand_count - a->first);
     if (a->count > 1) return cli_usage_error(run, "%s is of one report; %zu were given", name, a->count);
     if (!folder && chosen->table && strchr(chosen->table, ','))
         return cli_usage_error(run, "--table: %s is of one table; -o FOLDER/ writes several", name);
@@ -457,7 +455,7 @@ typedef struct report_run {
     hd_report *reports;
     hd_report_part *parts;
     size_t count;
-    char *job; /* what its files are called */
+    char *job; /* name of its files together */
 } report_run;
 
 static hd_status run_report(report_run *r, cli_run *run, const hd_report_about *about, const hd_report_input *input,
@@ -501,7 +499,7 @@ static hd_status run_flame(report_run *r, cli_run *run, const hd_trace *trace, c
     return status;
 }
 
-/* All reports of a file; they share what several of them need. */
+/* All chosen reports of a file; they share intermediate results. */
 static hd_status run_file(report_run *r, cli_run *run, const char *path)
 {
     const struct report_options *chosen = run->options;
@@ -524,7 +522,7 @@ static hd_status run_file(report_run *r, cli_run *run, const char *path)
     return status;
 }
 
-/* A report that looks at all files together, or the first screen of a job. What of them cannot be read is reported. */
+/* A report over all files together, or a job's summary. Files that cannot be read are reported. */
 static hd_status run_job(report_run *r, cli_run *run)
 {
     const struct report_options *chosen = run->options;
@@ -661,7 +659,8 @@ const cli_command cmd_report = {
         "docs/reports/definitions.md defines every figure.\n\n"
         "Text output is abridged: top rows, times relative to the first event, empty columns omitted, lines that fit "
         "the terminal. --json and files contain everything: an object with path and report, then each table by its "
-        "name; for several files an array of objects. Times and durations are nanoseconds. A value that the trace "
+        "name; for several files an array of objects. CSV and Parquet of several files are one table, with a column "
+        "file. Times and durations are nanoseconds. A value that the trace "
         "does not contain is null, never 0. The file - is standard input.\n\n"
         "The exit status is 0 even if a report found something wrong; in scripts use `heddle check`.",
     .options = options,

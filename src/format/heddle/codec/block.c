@@ -9,8 +9,8 @@
 #include "trace/column.h"
 #include "trace/event.h"
 
-/* The order in which columns stand, so that those that tell others come first. ARGS_ROW is derived; SOURCE and
- * SOURCE_SIZE are not kept. */
+/* Order of the stored columns: columns that predict others come first. ARGS_ROW is derived; SOURCE and SOURCE_SIZE are
+ * not stored. */
 static const uint8_t column_order[] = {
     HD_COL_TRACK, HD_COL_NAME,    HD_COL_CATEGORY, HD_COL_PHASE,    HD_COL_SHAPE,  HD_COL_DURATION,
     HD_COL_START, HD_COL_ID_TYPE, HD_COL_ID,       HD_COL_START_PS, HD_COL_END_PS, HD_COL_PARTNER,
@@ -34,7 +34,7 @@ static store_content content_of_key(uint8_t type)
     return type == HD_ARG_INT ? STORE_NUMBER : STORE_SYMBOL;
 }
 
-/* Where the rows of each group begin in a list of row numbers, all groups' one behind another. */
+/* The first index of each group's rows in a list of row numbers, group by group. */
 static void list_rows(uint32_t *out, uint32_t *starts, const int64_t *shapes, uint32_t row_count)
 {
     for (uint32_t i = 0; i < row_count; i++) {
@@ -45,7 +45,7 @@ static void list_rows(uint32_t *out, uint32_t *starts, const int64_t *shapes, ui
 
 /* ---- writing ---- */
 
-/* The row numbers of each group into encoder->rows; the groups must be what the shapes say. */
+/* Writes the row numbers of each group to encoder->rows; the groups must match the shapes. */
 static hd_status list_group_rows(store_encoder *encoder, const store_rows *rows, hd_error *err)
 {
     uint32_t shape_count = rows->group_count ? rows->groups[rows->group_count - 1].shape + 1 : 0, at = 0;

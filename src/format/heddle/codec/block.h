@@ -1,7 +1,7 @@
-/* block.h - one block of the store as bytes: its columns, lightly encoded for what they are, then zstd
+/* block.h - one block of the store as bytes: columns with an encoding for their content, then zstd
  *
- * The bytes of a block stand alone: with the shapes of the trace they give the rows back. Nothing here knows where in
- * the file they lie.
+ * The bytes of a block are self-contained: together with the shapes of the trace they decode to the rows, independent
+ * of their position in the file.
  *
  * In: rows of one block. Out: bytes, and back. Begin with block.c, then column.c.
  */
@@ -22,8 +22,8 @@ typedef struct store_group {
 } store_group;
 
 /* Rows to be stored, at most HD_BLOCK_ROWS, ids as the file has them. HD_COL_SOURCE and _SOURCE_SIZE are not stored.
- * Strings take least when their ids were given column by column, in the order of their first use.
- * Groups are by ascending shape; ARGS_ROW counts rows of each shape in order, so it can be derived. */
+ * Strings take the least space if their ids were assigned column by column, in order of first use. Groups are by
+ * ascending shape; ARGS_ROW counts rows of each shape in order, so it can be derived. */
 typedef struct store_rows {
     hd_kind kind;
     uint32_t row_count;
@@ -46,31 +46,31 @@ hd_status store_block_encode(hd_bytes *out, store_encoder *encoder, const store_
 typedef struct store_decoder store_decoder;
 hd_status store_decoder_new(store_decoder **out, hd_error *err);
 void store_decoder_free(store_decoder *decoder);
-/* Room for the bytes that it decodes, for whoever has it. */
+/* A buffer for the bytes that it decodes, for the decoder's owner. */
 hd_bytes *store_decoder_room(store_decoder *decoder);
 
-/* What a block may refer to; ids beyond these limits make a block damaged. */
+/* Limits of ids in a block; ids beyond them make a block damaged. */
 typedef struct store_limits {
     const hd_trace *trace; /* its shapes */
     uint32_t string_count, track_count, shape_count;
     uint64_t partner_rows; /* of the table that HD_COL_PARTNER refers to; 0: not known */
 } store_limits;
 
-/* Fill columns and groups of *block, whose kind, row_count and first_row are set, or all columns but HD_COL_ARGS_ROW
- * and no groups, whose bytes are then not looked at; memory from the arena. Hostile bytes
- * give HD_ERR_DAMAGED with the offset in `data`, never a row that refers to what is not there. */
+/* Fills columns and groups of *block, whose kind, row_count and first_row are set, or all columns except
+ * HD_COL_ARGS_ROW and no groups, whose bytes are then not read; memory from the arena. Hostile bytes give
+ * HD_ERR_DAMAGED with the offset in `data`, never a row with an invalid reference. */
 hd_status store_block_decode(hd_block *block, hd_arena *arena, store_decoder *decoder, const store_limits *limits,
                              const uint8_t *data, size_t size, bool columns_only, hd_error *err);
 
-/* Strings in the order of their ids, as one run of the string table: append to `out`; and back, each given to `add` in
- * order (its text lives only during the call). */
+/* Strings in the order of their ids, as one run of the string table: appended to `out`; and decoded, each passed to
+ * `add` in order (its text is valid only during the call). */
 typedef hd_status store_add_string(void *user, const char *data, size_t size, hd_error *err);
 hd_status store_strings_encode(hd_bytes *out, store_encoder *encoder, const hd_string *strings, size_t count,
                                hd_error *err);
 hd_status store_strings_decode(store_decoder *decoder, const uint8_t *data, size_t size, size_t count,
                                store_add_string *add, void *user, hd_error *err);
 
-/* Any run of integers (order of kinds, index columns): delta, dictionary or what is smallest, then zstd. */
+/* Any run of integers (order of kinds, index columns): delta, dictionary or whichever is smallest, then zstd. */
 hd_status store_ints_encode(hd_bytes *out, store_encoder *encoder, const int64_t *values, size_t count, hd_error *err);
 hd_status store_ints_decode(int64_t *out, size_t count, store_decoder *decoder, const uint8_t *data, size_t size,
                             hd_error *err);

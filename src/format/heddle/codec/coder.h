@@ -1,7 +1,7 @@
 /* coder.h - adaptive binary range coder for numbers under contexts; files of the store only
  *
- * A number is a token (how many bits it has, and its highest bits), coded bit by bit with odds that are learnt for each
- * context; up to four more bits, with odds learnt for context and token; and what is left, packed as it is.
+ * A number is a token (its bit count and highest bits), coded bit by bit with adaptive odds per context; up to four
+ * more bits, with odds per context and token; and the remaining bits, packed without coding.
  */
 #ifndef HD_FORMAT_HEDDLE_CODEC_CODER_H
 #define HD_FORMAT_HEDDLE_CODEC_CODER_H
@@ -12,7 +12,7 @@
 
 /* ---- tokens and packed bits ---- */
 
-/* A token tells values below TOKEN_PLAIN, and of others how many bits they have and the two below the highest one. */
+/* A token is a value below TOKEN_PLAIN, or else the bit count and the two bits below the highest one. */
 enum { TOKEN_PLAIN = 16, TOKEN_PLAIN_BITS = 4, TOKEN_HIGH_BITS = 2 };
 
 static inline unsigned token_of(uint64_t value, unsigned *out_rest)
@@ -26,7 +26,7 @@ static inline unsigned token_of(uint64_t value, unsigned *out_rest)
     return TOKEN_PLAIN + ((top - TOKEN_PLAIN_BITS) << TOKEN_HIGH_BITS) + (unsigned)(value >> rest & 3);
 }
 
-/* How many bits stand behind the token. */
+/* Number of bits after the token. */
 static inline unsigned token_rest(unsigned token)
 {
     return token < TOKEN_PLAIN ? 0 : TOKEN_PLAIN_BITS - TOKEN_HIGH_BITS + ((token - TOKEN_PLAIN) >> TOKEN_HIGH_BITS);
@@ -120,8 +120,8 @@ static inline void coder_learn(uint16_t *odds, unsigned bit)
     *odds = (uint16_t)(was + more * 16 + (n < 15));
 }
 
-/* The odds of a 1, of 4096. Those of the narrow context count the more, the more often they were met; until then those
-   of the wide one do. */
+/* The odds of a 1, in 1/4096. Those of the narrow context have a weight that grows with its use; the rest is that of
+ * the wide context. */
 static inline uint32_t coder_mix(uint16_t wide, uint16_t narrow)
 {
     static const int16_t trust[16] = {24, 80, 112, 136, 152, 164, 174, 182, 189, 195, 200, 205, 209, 213, 216, 224};
@@ -155,7 +155,7 @@ static inline void coder_put(store_coder *coder, uint16_t *wide, uint16_t *narro
     }
 }
 
-/* A bit whose odds are known. Bits are hard to foretell: no branch. */
+/* Decodes a bit with given odds. Bits are hard to predict, so there is no branch. */
 static inline unsigned coder_take(store_coder *coder, uint32_t odds)
 {
     uint32_t middle = coder_middle(coder, odds);
@@ -171,8 +171,8 @@ static inline unsigned coder_take(store_coder *coder, uint32_t odds)
     return bit;
 }
 
-/* `count` bits of a binary tree, whose node n has odds a[n] and b[n]: node 1, with the bits behind it. While a bit is
-   decoded the odds of both that may follow are mixed: what takes time is waiting for one thing after the other. */
+/* Decodes `count` bits of a binary tree, whose node n has odds a[n] and b[n]; returns node 1 followed by the bits.
+ * While a bit is decoded the odds of both possible next nodes are mixed, since the time goes into dependent steps. */
 static inline unsigned coder_take_tree(store_coder *coder, uint16_t *a, uint16_t *b, unsigned count)
 {
     unsigned node = 1;

@@ -67,8 +67,8 @@ static int64_t to_scale(int64_t packed, unsigned scale)
     return hd_decimal_mantissa(packed) * power_of_ten(scale - hd_decimal_scale(packed));
 }
 
-/* The values of a context model: in `out`, for CONTEXT_SAME the misses, and the hits before each in `runs`, of which
- * there is one more. Returns how many values are in `out`. */
+/* The values under a context model: in `out`, for CONTEXT_SAME the misses, with the hits before each in `runs`, which
+ * has one more. Returns the number of values in `out`. */
 static uint32_t apply_context(store_encoder *encoder, int64_t *out, int64_t *runs, const int64_t *values,
                               uint32_t first, uint32_t count, const store_plan *plan, store_refs *refs)
 {
@@ -220,7 +220,7 @@ static bool known(const search *s, unsigned ref)
     return store_ref(s->refs, ref) != NULL;
 }
 
-/* Where other ways take many bytes. */
+/* Only if the other encodings take many bytes. */
 static void try_coded(store_encoder *encoder, search *s, store_content content)
 {
     enum { WORTH = 64 };

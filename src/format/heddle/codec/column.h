@@ -1,6 +1,4 @@
-/* column.h - one column, predicted from its past or from other columns of the block, or stored plain; files of the
- * store only
- */
+/* column.h - one column, predicted from its past or from other columns of the block, or plain; store files only */
 #ifndef HD_FORMAT_HEDDLE_CODEC_COLUMN_H
 #define HD_FORMAT_HEDDLE_CODEC_COLUMN_H
 
@@ -8,26 +6,26 @@
 
 enum { STORE_NO_REF = 255, STORE_BASE_REFS = HD_COL_SOURCE_SIZE + 1 };
 
-/* Columns that are not stored lend their numbers to what is derived (nest.h) or stands in for others. */
+/* The numbers of unstored columns are reused for derived values (nest.h) or for values that replace others. */
 enum { STORE_REF_BEFORE = HD_COL_ARGS_ROW, STORE_REF_BOUND = HD_COL_SOURCE, STORE_REF_CHILD = HD_COL_SOURCE_SIZE };
 
-/* Columns that are known before this one: 0 … STORE_BASE_REFS-1 of the rows, then keys of the group. */
+/* Columns known before this one: 0 … STORE_BASE_REFS-1 of the rows, then keys of the group. */
 typedef struct store_refs {
     const int64_t *columns[STORE_BASE_REFS + STORE_KEY_REFS]; /* NULL: not known */
-    /* For groups: base columns are gathered when they are first asked for. NULL: they stand in columns. */
+    /* For groups: base columns are gathered at first use. NULL: they are in columns. */
     const int64_t *base;
     int64_t *gathered;
     uint32_t stride; /* between columns of both */
     const uint32_t *rows;
     uint32_t row_count;
-    uint32_t known; /* bits: base columns that may be asked for */
+    uint32_t known; /* bits: base columns that may be used */
     unsigned key_count;
 } store_refs;
 
 /* NULL: there is none. */
 const int64_t *store_ref(store_refs *refs, unsigned index);
 
-/* What the values are; a hint for what to try. */
+/* The kind of values; a hint for choosing encodings. */
 typedef enum store_content { STORE_NUMBER, STORE_TIME, STORE_SYMBOL, STORE_DECIMAL } store_content;
 
 void store_put_column(store_encoder *encoder, store_sink *sink, const int64_t *values, uint32_t count, store_refs *refs,

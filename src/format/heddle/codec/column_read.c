@@ -1,4 +1,4 @@
-/* column_read.c - columns from what column.c wrote */
+/* column_read.c - decodes columns written by column.c */
 #include "format/heddle/codec/coder.h"
 #include "format/heddle/codec/model.h"
 

@@ -1,4 +1,4 @@
-/* context.c - columns that others refer to, and contexts made of them */
+/* context.c - columns that others refer to, and contexts made from them */
 #include "format/heddle/codec/model.h"
 
 const int64_t *store_ref(store_refs *refs, unsigned index)

@@ -297,7 +297,7 @@ static bool fail(store_source *source)
     return false;
 }
 
-/* The first plane sets, the others add. */
+/* The first plane sets values, further ones add. */
 static bool take_planes(store_source *source, uint64_t *out, uint32_t count, unsigned width)
 {
     if (width == 0) memset(out, 0, count * sizeof *out);
@@ -313,7 +313,7 @@ static bool take_planes(store_source *source, uint64_t *out, uint32_t count, uns
     return true;
 }
 
-/* Tokens are kept aside, since the next stream takes their place. */
+/* Tokens are copied, since the next stream overwrites them. */
 static bool take_tokens(store_source *source, uint64_t *out, uint32_t count)
 {
     uint64_t size = hd_byte_reader_varint(&source->head);

@@ -1,6 +1,6 @@
-/* ints.h - runs of integers as bytes, and where those bytes go: a head, a pool of small streams, a body of frames
+/* ints.h - runs of integers as bytes, and their destinations: a head, a pool of small streams, a body of frames
  *
- * See docs/formats/heddle-blocks.md. Files of the store only.
+ * See docs/formats/heddle-blocks.md. Store files only.
  */
 #ifndef HD_FORMAT_HEDDLE_CODEC_INTS_H
 #define HD_FORMAT_HEDDLE_CODEC_INTS_H
@@ -22,7 +22,7 @@ typedef enum store_layout {
     STORE_ANY_LAYOUT = STORE_LAYOUT_COUNT,
 } store_layout;
 
-/* The three parts of a piece of the file while it is made. */
+/* The three parts of an encoded part of the file. */
 typedef struct store_sink {
     hd_bytes head, pool, body;
     bool trial;  /* only the cost counts */
@@ -41,7 +41,7 @@ struct store_encoder {
     hd_bytes planes, frame;
     bool may_code;    /* whether the coder of coder.h is tried */
     hd_status status; /* the first failure of a compressor */
-    uint32_t stride;  /* rows that there is room for, as store_encoder_fit made it */
+    uint32_t stride;  /* capacity in rows, set by store_encoder_fit */
     int64_t *indexes; /* stride */
     int64_t *sorted;  /* stride */
     store_slot *slots;
@@ -57,7 +57,7 @@ struct store_encoder {
 
 enum { STORE_TABLE = STORE_ROWS, STORE_SCOPES = 4096, STORE_KEY_REFS = 48 };
 
-/* Room for runs of `count` ≤ STORE_ROWS values; what was in the scratch memory is gone. */
+/* Makes room for runs of `count` ≤ STORE_ROWS values; scratch memory is invalidated. */
 hd_status store_encoder_fit(store_encoder *encoder, uint32_t count, hd_error *err);
 hd_status store_decoder_fit(store_decoder *decoder, uint32_t count, hd_error *err);
 
@@ -65,17 +65,17 @@ void store_sink_clear(store_sink *sink);
 /* Append head, pool and body to `out`. */
 hd_status store_sink_finish(hd_bytes *out, store_encoder *encoder, store_sink *sink, hd_error *err);
 
-/* One stream of bytes, whose size the reader knows from elsewhere. */
+/* A stream of bytes with a size that the reader knows otherwise. */
 void store_put_stream(store_encoder *encoder, store_sink *sink, const uint8_t *data, size_t size);
 
 /* The same for bytes that zstd cannot make smaller. */
 void store_put_noise(store_encoder *encoder, store_sink *sink, const uint8_t *data, size_t size);
 
-/* The encoder fits `count`. STORE_ANY_LAYOUT: what is smallest. */
+/* The encoder must fit `count`. STORE_ANY_LAYOUT: the smallest. */
 void store_put_ints(store_encoder *encoder, store_sink *sink, const int64_t *values, uint32_t count,
                     store_layout layout);
 
-/* What all values divide by, 1 if there is nothing. */
+/* The greatest common divisor of all values, 1 without values. */
 int64_t store_common_factor(const int64_t *values, uint32_t count);
 
 /* About how many bytes a run would take. */
@@ -87,7 +87,7 @@ double store_cost_of_ints(store_encoder *encoder, const int64_t *values, uint32_
 typedef struct store_source {
     hd_byte_reader head, pool, body;
     hd_decompressor **decompressor;
-    hd_bytes *scratch;       /* what a frame becomes */
+    hd_bytes *scratch;       /* contents of a frame */
     uint8_t *parts, *parts2; /* malloc-ed: head and pool */
     bool failed, no_memory;
     int64_t *indexes;
@@ -112,7 +112,7 @@ struct store_decoder {
 };
 
 hd_status store_source_open(store_source *out, store_decoder *decoder, const uint8_t *data, size_t size, hd_error *err);
-/* All was read and nothing is left, or what is wrong. */
+/* OK if everything was read and nothing is left; else the fault. */
 hd_status store_source_close(store_source *source, hd_error *err);
 /* Borrowed until the next call; NULL and failed. */
 const uint8_t *store_take_stream(store_source *source, size_t size);

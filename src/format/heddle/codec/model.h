@@ -12,7 +12,7 @@ typedef enum model {
     MODEL_MINUS,         /* value - other column */
     MODEL_MINUS_DELTA,   /* the same, as deltas */
     MODEL_CONTEXT_DELTA, /* value - last value in the same context */
-    MODEL_CONTEXT_SAME,  /* last value in the same context: runs of hits, and what was missed */
+    MODEL_CONTEXT_SAME,  /* last value in the same context: runs of hits, and the misses */
     MODEL_NEW,           /* 0: the next new id, else value + 1 */
     MODEL_DECIMAL,       /* decimals of one scale, coded with another model */
     MODEL_CONTEXT_MEAN,  /* value - moving mean of the values in the same context */
@@ -42,7 +42,7 @@ typedef struct context {
     int64_t (*scopes)[2];
 } context;
 
-/* `first` is the row of the columns that goes with row 0 of what is coded. false: there are no such columns. */
+/* `first` is the row of the columns for row 0 of the coded values. false: no such columns. */
 bool store_context_open(context *out, int64_t *table, int64_t *scopes, const store_plan *plan, store_refs *refs,
                         uint32_t first, uint32_t count);
 
@@ -54,7 +54,7 @@ static inline uint64_t context_key(const context *c, uint32_t i, uint64_t *out_w
     return c->b ? mix((uint64_t)c->b[i], key) : key;
 }
 
-/* The slot that holds the last value in row i's context. */
+/* The slot with the last value in row i's context. */
 static inline int64_t *context_slot(context *c, uint32_t i, int64_t **out_past)
 {
     uint64_t key = c->a ? mix((uint64_t)c->a[i], 1) : 1;

@@ -66,7 +66,7 @@ bool store_nest_relate(store_nest *nest)
     return true;
 }
 
-/* The row has ended: whatever it lay in has it as last child. */
+/* The row has ended: it is the last child of its parent. */
 static inline void pop(store_nest *nest, uint32_t *top, int64_t *child_ends, const int64_t *ends)
 {
     uint32_t row = *top;

@@ -1,8 +1,8 @@
-/* nest.h - starts and durations of a block's slices, coded by how they nest; files of the store only
+/* nest.h - starts and durations of a block's slices, coded by nesting; store files only
  *
- * On its track, each slice either lies in the one before (0 pops), or after it and 0 or more of those it lay in. Then
- * its start is coded as the gap behind what ended last, or behind the start of what it lies in, and its end as the tail
- * behind its last child, or its own start. All arithmetic wraps, so any times whatever come back.
+ * On its track, each slice is either inside the previous one (0 pops), or after it and 0 or more of its ancestors. Its
+ * start is coded as the gap after the slice that ended last, or after the start of its parent, and its end as the
+ * distance after its last child, or after its own start. All arithmetic wraps, so arbitrary times are reproduced.
  */
 #ifndef HD_FORMAT_HEDDLE_CODEC_NEST_H
 #define HD_FORMAT_HEDDLE_CODEC_NEST_H
@@ -14,7 +14,8 @@ typedef struct store_nest {
     const int64_t *tracks, *names;
     int64_t *pops, *gaps, *tails;
     int64_t *before; /* name of the slice before on the track, or 0: known from tracks and names */
-    int64_t *bound;  /* 2 * name of that whose start or end bounds the gap, + 1 if it is a start: known with the pops */
+    int64_t *bound;  /* 2 * name of the slice whose start or end bounds the gap, + 1 if it is a start: known with the
+                        pops */
     int64_t *child;  /* name of the last child + 1, or 0: likewise */
     uint32_t *below; /* scratch, `count` */
     uint32_t *top;   /* by track */

@@ -34,7 +34,8 @@ static void sink_deinit(store_sink *sink)
     hd_bytes_deinit(&sink->body);
 }
 
-/* Append data to `out` as a frame, or as it is; returns the code that says so: 1 as it is, else the size + 1. */
+/* Appends data to `out`, compressed as a frame or unchanged; returns the code for it: 1 unchanged, else the size +
+ * 1. */
 static uint64_t put_frame(store_encoder *encoder, hd_bytes *out, hd_compressor *compressor, const uint8_t *data,
                           size_t size)
 {
@@ -99,7 +100,7 @@ hd_status store_sink_finish(hd_bytes *out, store_encoder *encoder, store_sink *s
 
 /* ---- encoder and decoder ---- */
 
-/* Scratch memory that goes with the rows of a run. */
+/* Scratch memory for the rows of a run. */
 typedef struct scratch {
     void **at;
     size_t bytes;
@@ -278,7 +279,7 @@ void store_decoder_free(store_decoder *decoder)
 
 /* ---- reading ---- */
 
-/* The bytes that a code from put_frame stands for, in out[0 … size). */
+/* Reads the bytes for a code from put_frame, into out[0 … size). */
 static bool take_frame(store_source *source, uint8_t *out, size_t size, uint64_t code)
 {
     hd_byte_reader *body = &source->body;

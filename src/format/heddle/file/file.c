@@ -8,7 +8,7 @@ const uint8_t store_file_magic[STORE_MAGIC_BYTES] = {0x89, 'H', 'E', 'D', 'D', '
 const uint8_t store_section_magic[STORE_MAGIC_BYTES] = {0x89, 'S', 'e', 'c', 0xf1, 0x0e, 0xc8, 0x5d};
 const uint8_t store_trailer_magic[STORE_MAGIC_BYTES] = {0x89, 'E', 'N', 'D', 'H', 'D', 'L', '\n'};
 
-/* The last 8 bytes of a fixed part hold the checksum of those before. */
+/* The last 8 bytes of a fixed part are the checksum of the bytes before. */
 static void seal(uint8_t *p, size_t size)
 {
     hd_le_put(p + size - 8, hd_checksum(p, size - 8), 8);

@@ -1,6 +1,6 @@
-/* file.h - the layout of a store file: header, sections one behind the other, footer, trailer
+/* file.h - the layout of a store file: header, consecutive sections, footer, trailer
  *
- * docs/formats/heddle.md is the specification; the names here are its names.
+ * docs/formats/heddle.md is the specification, with the same names.
  *
  * In: parts of a file as structs. Out: their bytes, and back. Begin with file.c.
  */
@@ -35,8 +35,8 @@ typedef enum store_type {
 } store_type;
 
 enum {
-    STORE_SKIPPABLE = 1, /* a reader that does not know the type may leave it out */
-    STORE_COPY = 2,      /* says once more what a section before it said */
+    STORE_SKIPPABLE = 1, /* a reader that does not know the type may skip it */
+    STORE_COPY = 2,      /* repeats the contents of an earlier section */
 };
 
 /* Limits that a reader may rely on. */
@@ -46,7 +46,7 @@ enum {
     STORE_BLOCK_TRACKS = 256,    /* listed in a block's head */
 };
 
-/* A section as its header, or the footer, tells. head: what stands before the body, which the footer repeats. */
+/* A section, from its header or from the footer. head: the part before the body, which the footer repeats. */
 typedef struct store_section {
     uint16_t type, flags;
     uint32_t number;       /* counts the sections of the file */
@@ -68,14 +68,14 @@ void store_put_trailer(uint8_t out[STORE_TRAILER_BYTES], uint64_t footer_offset,
 
 /* *out_whole: its checksum is right. UNSUPPORTED: a later major version. */
 hd_status store_get_header(bool *out_whole, const uint8_t bytes[STORE_HEADER_BYTES], hd_error *err);
-/* The header of the section at `offset`, whose payload lies within a file of `size` bytes. */
+/* The header of the section at `offset`, whose payload must be within a file of `size` bytes. */
 bool store_get_section(store_section *out, const uint8_t bytes[STORE_SECTION_BYTES], uint64_t offset, uint64_t size);
 /* Where the trailer of a file of `size` bytes has its footer, and the size of its payload. */
 bool store_get_trailer(uint64_t *out_offset, uint64_t *out_size, const uint8_t bytes[STORE_TRAILER_BYTES],
                        uint64_t size);
 /* The payload has its checksum. */
 bool store_payload_whole(const store_section *section, const uint8_t *payload);
-/* Head and body of a payload; the body is what is left. false: there is none. */
+/* Head and body of a payload; the body is the rest. false: invalid. */
 bool store_split_payload(store_section *section, hd_byte_reader *out_body, const uint8_t *payload);
 
 /* One entry of the footer. */
@@ -96,7 +96,7 @@ typedef struct store_block_head {
     uint64_t first_row;
     uint32_t string_count; /* its strings have ids below it */
     int64_t start_ns, end_ns;
-    uint32_t first_track, last_track; /* HD_NONE: no row has one */
+    uint32_t first_track, last_track; /* HD_NONE: no row has a track */
     uint32_t track_count;             /* 0: more than STORE_BLOCK_TRACKS, or none */
     uint32_t tracks[STORE_BLOCK_TRACKS];
 } store_block_head;

@@ -1,6 +1,6 @@
-/* names.c - strings and shapes of a store, each with the id that the file gives it
+/* names.c - strings and shapes of a store, with their ids in the file
  *
- * A run that is damaged leaves a hole, into which stand-ins go, so that what comes behind it keeps its ids.
+ * A damaged run leaves a hole, which is filled with placeholders so that later ids stay the same.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static hd_status add_string(void *user, const char *data, size_t size, hd_error 
     return HD_OK;
 }
 
-/* One run; what cannot be read of it becomes stand-ins. */
+/* Loads one run; unreadable entries become placeholders. */
 static hd_status load_strings(string_loader *l, const store_section *section, store_decoder *decoder)
 {
     store_run_head head;

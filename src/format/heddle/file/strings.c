@@ -87,7 +87,7 @@ static hd_status put_front_coded(hd_bytes *out, store_encoder *encoder, hd_bytes
     return status;
 }
 
-/* false: too long to be tried, or a string holds the byte that would end it. */
+/* false: too long to be tried, or a string contains the byte that would end it. */
 static bool join(hd_bytes *text, const hd_string *strings, size_t count)
 {
     text->size = 0;
@@ -135,7 +135,7 @@ typedef struct string_run {
     void *user;
 } string_run;
 
-/* false: damaged, or, with run->now.failed or *out_status, something else. */
+/* false: damaged, or another error if run->now.failed or *out_status. */
 static bool take_strings(string_run *run, hd_status *out_status, uint32_t count, hd_error *err)
 {
     int64_t *shared = run->decoder->base, *sizes = shared + count;

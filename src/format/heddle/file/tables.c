@@ -3,8 +3,7 @@
 
 #include "trace/lazy.h"
 
-/* Facts are fields: number, size, value. Those that are absent are unknown; numbers that a reader does not know are
- * skipped. */
+/* Facts are fields: number, size, value. Absent ones are unknown; unknown numbers are skipped. */
 enum fact {
     FACT_WRITER = 1,
     FACT_FORMAT,
@@ -149,7 +148,7 @@ void store_put_metadata(hd_bytes *out, store_ids *ids)
     }
 }
 
-/* The id of a string that stands in the file. */
+/* The id of a string in the file. */
 static uint32_t get_string(hd_byte_reader *r, uint32_t string_count)
 {
     uint64_t id = hd_byte_reader_varint(r);
@@ -193,7 +192,7 @@ static const char *get_text(hd_builder *builder, hd_byte_reader *r, hd_arena *ar
 
 bool store_get_ledger(hd_builder *builder, hd_arena *arena, hd_byte_reader body)
 {
-    enum { ROW_LIMIT = 10000 }; /* looked up one by one when rows are added */
+    enum { ROW_LIMIT = 10000 }; /* they are searched linearly when rows are added */
     uint64_t count = hd_byte_reader_varint(&body);
     if (count > ROW_LIMIT) return false;
     for (uint64_t i = 0; i < count && !body.failed; i++) {
@@ -208,7 +207,7 @@ bool store_get_ledger(hd_builder *builder, hd_arena *arena, hd_byte_reader body)
 
 /* ---- tracks ---- */
 
-/* Which of the rarer values a track has; rows of kind k: TRACK_ROWS << k. */
+/* Bits for the rarer values of a track; rows of kind k: TRACK_ROWS << k. */
 enum {
     TRACK_NAME = 1,
     TRACK_LABELS = 2,

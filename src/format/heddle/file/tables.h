@@ -1,6 +1,6 @@
-/* tables.h - what stands beside the events: facts, metadata, ledger, tracks, shapes
+/* tables.h - tables other than events: facts, metadata, ledger, tracks, shapes
  *
- * Each is the plain body of one section. Putting gives strings their ids; getting checks all there is.
+ * Each is the plain body of one section. Putting assigns ids to strings; getting validates everything.
  */
 #ifndef HD_FORMAT_HEDDLE_FILE_TABLES_H
 #define HD_FORMAT_HEDDLE_FILE_TABLES_H
@@ -10,7 +10,7 @@
 #include "format/heddle/write/ids.h"
 #include "heddle/builder.h"
 
-/* What the facts say of the file itself. */
+/* Facts about the file itself. */
 typedef struct store_totals {
     bool known;
     uint64_t rows[HD_KIND_COUNT];
@@ -24,12 +24,12 @@ void store_put_tracks(hd_bytes *out, store_ids *ids);
 /* File ids [first, first + count). */
 void store_put_shapes(hd_bytes *out, store_ids *ids, uint32_t first, uint32_t count);
 
-/* Each fills the builder; false: the bytes are no such table, or memory ran out, which the builder is told. Texts that
- * must outlive the call go to the arena. */
+/* Each fills the builder; false: the bytes are not such a table, or memory ran out, which the builder records. Texts
+ * that must outlive the call go to the arena. */
 bool store_get_facts(store_totals *out, hd_builder *builder, hd_arena *arena, hd_byte_reader body);
 bool store_get_metadata(hd_builder *builder, uint32_t string_count, hd_byte_reader body);
 bool store_get_ledger(hd_builder *builder, hd_arena *arena, hd_byte_reader body);
-/* The tracks get the ids 0, 1 …; with_sums: also what was worked out from events. */
+/* The tracks get the ids 0, 1 …; with_sums: also data computed from events. */
 bool store_get_tracks(hd_builder *builder, uint32_t string_count, bool with_sums, hd_byte_reader body);
 bool store_get_shapes(hd_builder *builder, uint32_t string_count, uint32_t first, uint32_t count, hd_byte_reader body);
 

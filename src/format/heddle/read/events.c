@@ -1,7 +1,7 @@
-/* events.c - the blocks and order runs of a store, as the builder is told of them
+/* events.c - gives the builder the blocks and order runs of a store
  *
- * Heads say where in its table a block stands and how many events were before a run, so holes are known: they are given
- * to the builder as blocks and runs that cannot be loaded.
+ * Heads contain a block's position in its table, and the number of events before a run. So holes are known: they are
+ * given to the builder as blocks and runs that cannot be loaded.
  */
 #include <stdlib.h>
 
@@ -71,7 +71,7 @@ static hd_status add_order(event_opening *e, size_t place)
     return hd_builder_add_order(e->o->builder, head.counts, place, e->o->err);
 }
 
-/* How many rows the facts promise and no section tells of. */
+/* The number of rows in the facts that no section has. */
 static hd_status compare_totals(const store_opening *o)
 {
     store *s = o->store;

@@ -1,7 +1,7 @@
-/* map.c - a store file, and the sections that are found in it
+/* map.c - finds the sections of a store file
  *
- * A file that is whole is read from its end: trailer, footer. Where the end is missing or broken, as when the writer
- * was killed, sections are looked for from the front: each tells its size, and behind damage the next is known by its
+ * An intact file is read from its end: trailer, footer. If the end is missing or broken, for example because the writer
+ * was killed, sections are searched from the front: each has its size, and after damage the next one is found by its
  * magic.
  */
 #include "format/heddle/read/map.h"
@@ -65,7 +65,7 @@ static bool add_section(store_map *map, const store_section *section)
     return true;
 }
 
-/* Sections as a footer lists them: one behind the other, and before it. */
+/* Sections in the order of a footer: consecutive, and before it. */
 static hd_status read_entries(store_map *map, hd_byte_reader body, uint64_t count)
 {
     uint64_t end = STORE_HEADER_BYTES, limit = map->footer.offset;
@@ -82,7 +82,7 @@ static hd_status read_entries(store_map *map, hd_byte_reader body, uint64_t coun
     return map->count == count ? HD_OK : HD_ERR_DAMAGED;
 }
 
-/* Whether it is whole and has sense; else, of the status, nothing but MEMORY and IO are told. */
+/* Whether it is intact and plausible; of errors only MEMORY and IO are reported. */
 static hd_status read_footer(store_map *map, const store_section *footer, hd_error *err)
 {
     hd_bytes room = {0};
@@ -107,7 +107,7 @@ static void skip(store_map *map, uint64_t from, uint64_t until)
     map->skipped_bytes += until - from;
 }
 
-/* Where the next magic stands, else the size. */
+/* The offset of the next magic, else the size. */
 static hd_status find_magic(uint64_t *out, const store_map *map, hd_window *window, uint64_t from, hd_error *err)
 {
     enum { STEP = 1 << 18 };
@@ -126,7 +126,7 @@ static hd_status find_magic(uint64_t *out, const store_map *map, hd_window *wind
     return HD_OK;
 }
 
-/* One section that stands there; what is not whole is skipped. */
+/* Takes a section at its offset; an incomplete one is skipped. */
 static hd_status take_section(store_map *map, const store_section *section, hd_bytes *room, hd_error *err)
 {
     store_section whole;
@@ -156,7 +156,7 @@ static hd_status scan_sections(store_map *map, hd_window *window, hd_bytes *room
         }
         if (section.type != STORE_FOOTER) {
             HD_TRY(take_section(map, &section, room, err));
-        } else { /* one that is whole knows better than we */
+        } else { /* an intact section overrides earlier guesses */
             hd_byte_reader body;
             store_section whole;
             hd_status status = store_map_payload(&whole, &body, room, map, &section, NULL);

@@ -1,13 +1,13 @@
 /* read.c - store -> trace
  *
  * Format   docs/formats/heddle.md
- * Sniffs   the magic of a file, or that of a section where the first one stands
- * Maps     everything to what it was; facts.origin is what the store was made from
- * Lazy     tables and strings at once, blocks and the order when they are asked for; a store that is not whole is read
- *          at once, as is any when strict
- * Shapes   n rows in the file -> n rows, less those of blocks that are lost
- * Errors   DAMAGED: strict and anything is amiss; or checksums are right and what they cover makes no sense; or nothing
- *          is left; UNSUPPORTED: a later major version, a section that must not be skipped
+ * Sniffs   the magic of a file, or that of a section at the place of the first one
+ * Maps     everything unchanged; facts.origin is the input that the store was made from
+ * Lazy     tables and strings at once, blocks and the order at first use; a damaged store is read at once, as is any
+ *          store when strict
+ * Shapes   n rows in the file -> n rows, minus those of lost blocks
+ * Errors   DAMAGED: strict and any fault; or invalid contents under a correct checksum; or nothing is left;
+ *          UNSUPPORTED: a later major version, a section that must not be skipped
  */
 #include <stdlib.h>
 #include <string.h>
@@ -95,7 +95,7 @@ static hd_status open_table(const store_opening *o, store_type type, const char 
     return status == HD_OK && damaged ? store_report(o, "heddle.copy-used", HD_LEDGER_REPAIR, 1, offset) : status;
 }
 
-/* Rows that are known to be missing, before tracks are read: their sums would be wrong. */
+/* Missing rows that are known before tracks are read, since then the tracks' sums would be wrong. */
 static void foresee_loss(store *s)
 {
     uint64_t rows[HD_KIND_COUNT] = {0};
@@ -107,7 +107,7 @@ static void foresee_loss(store *s)
     s->anew = s->totals.known ? memcmp(rows, s->totals.rows, sizeof rows) != 0 : !s->map.has_footer;
 }
 
-/* Tracks that nothing is known of, as many as blocks speak of. */
+/* Adds placeholder tracks, as many as blocks refer to. */
 static hd_status stand_in_tracks(const store_opening *o)
 {
     enum { LIMIT = 1 << 20 };
@@ -158,7 +158,7 @@ static hd_status check_sections(const store_opening *o)
     return HD_OK;
 }
 
-/* What the survey found. */
+/* Reports the results of the survey. */
 static hd_status report_survey(const store_opening *o)
 {
     const store_map *map = &o->store->map;
@@ -195,7 +195,7 @@ static hd_status verify_rest(const store_opening *o)
     return HD_OK;
 }
 
-/* Only of a trace with all its rows: the index counts them. */
+/* Only for a trace with all rows: the index counts them. */
 static hd_status open_index(const store_opening *o)
 {
     store *s = o->store;
@@ -245,7 +245,7 @@ static void note_lost(void *user, hd_kind kind, uint32_t row_count, uint64_t pla
     if (l->status != HD_OK) return;
     if (kind == HD_KIND_COUNT)
         l->status = store_report(l->o, "heddle.order-damaged", HD_LEDGER_LOSS, 1, offset);
-    else if (place >= map->count) /* compare_totals cannot see it: the block behind it is there */
+    else if (place >= map->count) /* compare_totals cannot detect it, since the next block exists */
         l->status = store_report(l->o, "heddle.events-missing", HD_LEDGER_LOSS, row_count, HD_OFFSET_NONE);
     else
         l->status = store_report(l->o, "heddle.block-damaged", HD_LEDGER_LOSS, row_count, offset);
@@ -285,8 +285,8 @@ static hd_status read_store(store_opening *o, hd_input *input)
     HD_TRY(store_map_survey(&s->map, o->err));
     s->trace = hd_builder_trace(o->builder);
     hd_status status = open_all(o, &anew);
-    if (hd_builder_failed(o->builder)) status = HD_NOMEM(o->err); /* and what was missing was not */
-    /* What was missing or damaged is not so in a file that somebody writes to: it has been read in part only. */
+    if (hd_builder_failed(o->builder)) status = HD_NOMEM(o->err); /* and no row was missing */
+    /* Missing or damaged parts of a file that is still being written are not damage: it has been read in part. */
     hd_error why = {0};
     if (status != HD_ERR_MEMORY && hd_pieces_unchanged(&s->map.file, &why) != HD_OK) {
         status = why.status;

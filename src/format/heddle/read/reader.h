@@ -1,6 +1,6 @@
-/* reader.h - a store while it is read, and as long as its trace lives
+/* reader.h - a store being read, and the data that its trace needs as long as it lives
  *
- * In: a store. Out: a trace whose blocks are loaded when asked for. Begin with read.c.
+ * In: a store. Out: a trace whose blocks are loaded at first use. Begin with read.c.
  */
 #ifndef HD_FORMAT_HEDDLE_READ_READER_H
 #define HD_FORMAT_HEDDLE_READ_READER_H
@@ -14,7 +14,7 @@
 #include "format/heddle/store.h"
 #include "trace/lazy.h"
 
-#define STORE_NO_PLACE UINT64_MAX /* of a block or run that stands in no section */
+#define STORE_NO_PLACE UINT64_MAX /* of a block or run that no section has */
 
 enum { STORE_POOL = 64, STORE_LOST_LIMIT = 1 << 22 };
 
@@ -23,7 +23,7 @@ typedef struct store {
     char *path; /* of the file */
     const hd_trace *trace;
     store_totals totals;
-    uint64_t rows[HD_KIND_COUNT]; /* that the sections tell of, holes included */
+    uint64_t rows[HD_KIND_COUNT]; /* in all sections, including holes */
     uint32_t string_count, track_count, shape_count;
     uint8_t *lost_shapes;          /* by id, NULL: none is lost */
     bool anew;                     /* rows are missing: pairs are made anew */
@@ -36,7 +36,7 @@ typedef struct store {
     unsigned owners; /* the reader, the trace's source */
 } store;
 
-/* What opening works with. */
+/* The state of opening a store. */
 typedef struct store_opening {
     store *store;
     hd_builder *builder;
@@ -51,23 +51,23 @@ void store_release(store *s);
 hd_status store_decoder_take(store_decoder **out, store *s, hd_error *err);
 void store_decoder_give(store *s, store_decoder *decoder);
 
-/* Into the ledger; with strict an error. Notes are never one. */
+/* Adds to the ledger; with strict an error. Notes are never errors. */
 hd_status store_report(const store_opening *o, const char *code, hd_ledger_level level, uint64_t count,
                        uint64_t offset);
 /* Something that checksums vouch for and that cannot be. */
 hd_status store_lies(const store_opening *o, uint64_t offset, const char *what);
 
-/* The body of a section that is whole, in the store's room; then what is packed in it. false: it is not whole, or
- * memory ran out, which the builder is told. */
+/* The body of an intact section, in the store's buffer; then its decompressed content. false: not intact, or memory ran
+ * out, which the builder records. */
 bool store_open_payload(const store_opening *o, hd_byte_reader *out_body, const store_section *section);
 bool store_open_packed(const store_opening *o, hd_bytes *out, const store_section *section, uint64_t limit);
 
-/* file/names.c: ids are those of the file, also behind what is lost. */
+/* file/names.c: ids are those of the file, also after lost entries. */
 hd_status store_open_strings(store_opening *o);
 hd_status store_open_shapes(store_opening *o);
-/* events.c: blocks and runs of the order, with what is missing between them. */
+/* events.c: blocks and runs of the order, and the holes between them. */
 hd_status store_open_events(store_opening *o);
-/* Whether the tracks' sums are those of the events, which are loaded; where they are not they are forgotten. */
+/* Checks the tracks' sums against the events, which it loads; wrong sums are dropped. */
 hd_status store_check_sums(const store_opening *o, bool *out_anew);
 
 #endif

@@ -1,7 +1,7 @@
-/* gather.c - rows of a trace's blocks, gathered into blocks of the store
+/* gather.c - combines rows of a trace's blocks into full blocks of the store
  *
- * A trace's blocks may be small, since readers seal one at the end of each piece of text; the store's are full. Ids of
- * strings and shapes become those of the file on the way.
+ * A trace's blocks may be small, since readers seal one at the end of each chunk of text. Ids of strings and shapes are
+ * mapped to those of the file.
  */
 #include "format/heddle/write/gather.h"
 
@@ -24,7 +24,7 @@ struct store_gatherer {
     segment *segments;
     size_t segment_count, segment_capacity;
     uint32_t rows_of[HD_SHAPE_LIMIT];      /* by file shape id: rows of the store's block */
-    uint32_t filled[HD_SHAPE_LIMIT];       /* of which so many values are there */
+    uint32_t filled[HD_SHAPE_LIMIT];       /* number of values so far */
     store_group *group_of[HD_SHAPE_LIMIT]; /* of shapes with keys */
     uint32_t touched[HD_SHAPE_LIMIT];      /* file shape ids with rows */
     uint32_t touched_count;
@@ -168,7 +168,7 @@ static bool lay_groups(store_gathered *out, store_gatherer *g)
     return true;
 }
 
-/* A segment's values of one shape stand together in the block's group. */
+/* A segment's values of one shape are contiguous in the block's group. */
 static void gather_group(store_gatherer *g, const hd_arg_group *from)
 {
     uint32_t count = g->count_in_segment[from->shape];

@@ -1,7 +1,7 @@
-/* ids.h - ids of strings and shapes as the file has them: numbered when they are first needed
+/* ids.h - ids of strings and shapes in the file: assigned at first use
  *
- * So the file depends on what the trace holds and not on the order in which threads met its strings. New ones gather in
- * a list, and whoever writes puts them into the file before what needs them.
+ * So the file depends on the contents of the trace and not on the order in which threads interned its strings. New ones
+ * are collected in a list, and the writer writes them before the sections that need them.
  */
 #ifndef HD_FORMAT_HEDDLE_WRITE_IDS_H
 #define HD_FORMAT_HEDDLE_WRITE_IDS_H

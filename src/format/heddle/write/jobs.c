@@ -1,4 +1,4 @@
-/* jobs.c - encoding by several threads, written in the order in which it was asked for */
+/* jobs.c - encodes with several threads, and writes in the order of the jobs */
 #include "format/heddle/write/jobs.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ struct store_jobs {
 
 /* ---- encoding ---- */
 
-/* Keep a sorted list of those met. */
+/* Keeps a sorted list of tracks. */
 static bool add_track(store_block_head *head, uint32_t track)
 {
     uint32_t at = head->track_count;

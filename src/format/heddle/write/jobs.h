@@ -1,6 +1,6 @@
-/* jobs.h - encoding by several threads, written in the order in which it was asked for
+/* jobs.h - encodes with several threads, and writes in the order of the jobs
  *
- * One thread fills jobs and writes what they became; others encode (base/pipeline.h).
+ * One thread fills jobs and writes results; others encode (base/pipeline.h).
  *
  * In: a trace. Out: a store. Begin with write.c.
  */

@@ -11,7 +11,7 @@ hd_status store_sections_start(store_sections *sections, hd_error *err)
     return hd_output_write(sections->output, header, sizeof header, err);
 }
 
-/* One piece of memory, so that the checksum is of the payload as a whole. */
+/* Contiguous, so that the checksum covers the payload as a whole. */
 static hd_status join(hd_bytes *out, const hd_bytes *head, const hd_bytes *body, hd_error *err)
 {
     if (head->failed || body->failed) return HD_NOMEM(err);

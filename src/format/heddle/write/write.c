@@ -1,12 +1,12 @@
 /* write.c - trace -> store
  *
  * Writes   docs/formats/heddle.md
- * Order    facts, strings, metadata, ledger, tracks; then, as the input had the events, blocks of 65,536 rows of one
- * kind, each behind the strings and shapes that it is the first to need, and runs of the order; the lane index;
- *          copies of the small tables; footer and trailer
+ * Order    facts, strings, metadata, ledger, tracks; then, in the order of the input's events, blocks of 65,536 rows of
+ *          one kind, each after the strings and shapes that it is the first to use, and runs of the order; the lane
+ *          index; copies of the small tables; footer and trailer
  * Memory   a few blocks for each thread, and 4 bytes for each string of the trace
  *
- * Nothing is written that must be changed later, so what was complete when a writer was killed can be read.
+ * Nothing written is changed later, so if a writer is killed, the complete sections can be read.
  */
 #include <stdlib.h>
 
@@ -28,7 +28,7 @@ typedef struct writer {
     store_jobs *jobs;
     store_gatherer *gatherer;
     store_cursor cursor;
-    store_gathered spare; /* gathered before it is known which strings must stand before it */
+    store_gathered spare; /* gathered before it is known which strings must be written first */
     hd_compressor *compressor;
     uint32_t shapes_written;
     uint32_t pending[HD_KIND_COUNT]; /* rows that are in no block yet */
@@ -57,7 +57,7 @@ static hd_status add_table(writer *w, store_type type, unsigned flags, const sto
     return status;
 }
 
-/* As many of the new strings, from `at` on, as one section takes. */
+/* How many of the new strings, from `at` on, fit in one section. */
 static size_t strings_of_run(hd_string *out, const writer *w, size_t at)
 {
     size_t count = 0, bytes = 0;
@@ -87,7 +87,7 @@ static hd_status add_strings(writer *w, hd_error *err)
     return w->ids.failed ? HD_NOMEM(err) : HD_OK;
 }
 
-/* Shapes that have an id and stand in no section, and all strings that do not. */
+/* Adds shapes that have an id and are in no section, and all such strings. */
 static hd_status add_shapes(writer *w, hd_error *err)
 {
     store_run_head head = {w->shapes_written, w->ids.shape_count - w->shapes_written};
@@ -128,7 +128,7 @@ static hd_status add_front(writer *w, unsigned flags, hd_error *err)
     return status;
 }
 
-/* The small tables once more: a byte that flips in one of them costs nothing. */
+/* Copies of the small tables, so that a flipped bit in one of them loses nothing. */
 static hd_status add_copies(writer *w, hd_error *err)
 {
     HD_TRY(add_front(w, STORE_COPY, err));
@@ -139,7 +139,7 @@ static hd_status add_copies(writer *w, hd_error *err)
     return add_table(w, STORE_SHAPES, STORE_COPY, &head, &plain, err);
 }
 
-/* The trace's own index, if it has one that fits; a store may have lied about it. */
+/* The trace's own index, if it is consistent; that of a store may be wrong. */
 static hd_status put_index(hd_bytes *out, writer *w, hd_error *err)
 {
     hd_index *built;

@@ -1,4 +1,4 @@
-/* comms.c - groups and communicators, which are written when all parts have told of theirs */
+/* comms.c - groups and communicators, written once all parts were read */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@ bool oj_is_process_group(const otf2_reader *r, const otf2_def *comm)
     return group && group->values[GROUP_PARADIGM] == OTF2_PARADIGM_MPI;
 }
 
-/* "messages of ranks 2 and 5 in …": two members, of which this part has one. */
+/* "messages of ranks 2 and 5 in …": two members, one of which this part has. */
 static hd_status find_pair(joiner *j, join_group *group, const otf2_def *def, bool created)
 {
     char name[80];
@@ -25,7 +25,7 @@ static hd_status find_pair(joiner *j, join_group *group, const otf2_def *def, bo
     return PUSH(group->members, NO_MEMBER) && PUSH(group->members, NO_MEMBER) ? HD_OK : HD_NOMEM(j->w.err);
 }
 
-/* Members of COMM_LOCATIONS are locations, those of the others places among these. */
+/* Members of COMM_LOCATIONS are locations, those of other groups are indices into it. */
 hd_status oj_join_members(joiner *j, otf2_def *def)
 {
     uint64_t values[VALUES_MAX], member;
@@ -33,7 +33,7 @@ hd_status oj_join_members(joiner *j, otf2_def *def)
     uint64_t *first = &j->first_rank[(uint8_t)values[GROUP_PARADIGM]];
     bool locations = values[GROUP_TYPE] == OTF2_GROUP_TYPE_COMM_LOCATIONS, created = true;
     bool shared = locations || values[GROUP_PARADIGM] == OTF2_PARADIGM_MPI;
-    size_t from = locations ? GROUP_TYPE : 0; /* what is equal: type and paradigm, of others the name as well */
+    size_t from = locations ? GROUP_TYPE : 0; /* fields compared: type and paradigm, of others the name as well */
     if (shared)
         HD_TRY(oj_number_shared(&def->joined, &created, j, DEF_GROUP, values + from,
                                 (GROUP_PARADIGM + 1 - from) * sizeof *values));
@@ -78,7 +78,7 @@ static hd_status write_empty_files(joiner *j, uint64_t location)
     return HD_OK;
 }
 
-/* A rank that no part is of, but others sent to or received from: a location without events. */
+/* A rank without a part that others sent to or received from: a location without events. */
 static hd_status add_absent(uint64_t *out_member, joiner *j, join_group *locations, int64_t rank)
 {
     uint32_t place, group, ref, name;

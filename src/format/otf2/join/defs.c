@@ -125,7 +125,7 @@ static hd_status join_string(joiner *j, otf2_def *def)
     return !created || ow_bytes(&j->w, text.data, text.size) != HD_NONE ? HD_OK : j->w.err->status;
 }
 
-/* The key under which parts share it, values and list; and what it is in the archive. */
+/* The key by which parts share it, values and list; and its number in the archive. */
 static hd_status join_referred(joiner *j, def_kind kind, otf2_def *def)
 {
     uint64_t key[VALUES_MAX + UINT8_MAX + 1] = {0};
@@ -162,7 +162,7 @@ static hd_ident pid_of(const joiner *j, def_kind kind, uint64_t ref)
     return track ? track->pid : (hd_ident){0};
 }
 
-/* "heddle.flow.3.name" is of the part's communicator 3. The other properties of the machine are those of the whole. */
+/* "heddle.flow.3.name" is about the part's communicator 3. The machine's other properties are written by the whole. */
 static hd_status join_flow_name(joiner *j, hd_string name, uint64_t text)
 {
     char key[64], what[16];

@@ -62,8 +62,8 @@ static hd_status write_offset(joiner *j, OTF2_DefWriter *out, int64_t at_ns)
     return HD_OK;
 }
 
-/* At its first and last time, and between where the clock was known last before it was set, and first after that:
- * readers take the line through two that follow each other, and with one do nothing. */
+/* Offsets at its first and last time, and at the last known time before and the first after each clock step: readers
+ * interpolate linearly between two consecutive records, and ignore a single one. */
 static hd_status write_offsets(joiner *j, OTF2_DefWriter *out)
 {
     const hd_format_part *part = j->part;
@@ -80,7 +80,8 @@ static hd_status write_offsets(joiner *j, OTF2_DefWriter *out)
     return write_offset(j, out, last);
 }
 
-/* All locations of a part have the same; the library clears 4 MiB for each that it writes, so it writes one. */
+/* All locations of a part have equal local definitions; the library clears 4 MiB for each file that it writes, so only
+ * one is written. */
 static hd_status write_local_definitions(joiner *j)
 {
     const def_table *locations = &j->r->defs[DEF_LOCATION];
@@ -101,7 +102,7 @@ static hd_status write_local_definitions(joiner *j)
 
 /* ---- clocks ---- */
 
-/* The span of all times; those that are bent are rounded by whoever reads them. */
+/* The span of all times; adjusted times are rounded by readers. */
 static hd_status widen_span(joiner *j)
 {
     const otf2_reader *r = j->r;

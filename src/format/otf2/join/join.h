@@ -1,4 +1,4 @@
-/* join.h - archives that our writer made of a job's ranks become one
+/* join.h - joins archives that our writer made of a job's ranks
  *
  *   join.c      part after part; the files of locations, clocks
  *   defs.c      definitions: numbers of the archive for those of a part
@@ -6,13 +6,13 @@
  *   markers.c   markers
  *
  * Definitions  part after part, as ../read has them: by the tables of kinds.c every reference becomes the archive's.
- *              What is equal to one of a part before (strings, attributes, regions, classes of metrics, hosts,
- *              communicators of process groups) is that one; the others are of their part
- * Events       their files move, under the number of their location in the archive. Beside each lies a file of local
+ *              Definitions equal to one of an earlier part (strings, attributes, regions, classes of metrics, hosts,
+ *              communicators of process groups) are shared; the others belong to their part
+ * Events       their files move, under the number of their location in the archive. Next to each is a file of local
  *              definitions: tables from the part's numbers to the archive's, and the offsets of its clock, which
  *              readers add to its times
  * Groups       the locations that communicate are those of all parts, one part's after another's; a process group has
- *              its members of all
+ *              the members of all parts
  *
  * In: folders of archives, and the merge of their tracks and metadata. Out: one archive, which depends on these alone.
  */
@@ -27,7 +27,7 @@
 enum { VALUES_MAX = 9 }; /* of the kinds that our writer defines */
 #define NO_MEMBER UINT64_MAX
 
-/* Beside the kinds of definitions, what is numbered. */
+/* Numbered things in addition to the kinds of definitions. */
 enum { MARKER_KIND = DEF_KINDS, ABSENT, NUMBERED };
 
 /* A group grows with each part. */
@@ -37,7 +37,7 @@ typedef struct join_group {
     OTF2_LIST(uint64_t) members;
 } join_group;
 
-/* What is defined when all groups are. */
+/* Defined once all groups are. */
 typedef struct join_late {
     def_kind kind;
     uint32_t ref;
@@ -49,7 +49,7 @@ typedef struct joiner {
     const char *folder;
     const hd_format_part *part;     /* at hand */
     otf2_reader *r;                 /* its definitions */
-    hd_strings known;               /* what parts may share, as bytes behind its kind */
+    hd_strings known;               /* possibly shared definitions, as bytes after their kind */
     OTF2_LIST(uint32_t) known_refs; /* its number, by the id of these bytes */
     uint32_t next[NUMBERED];
     uint64_t first_rank[UINT8_MAX + 1]; /* by paradigm: of the part's locations among those that communicate */
@@ -74,7 +74,8 @@ hd_status oj_refuse(joiner *j, const char *what);
 
 /* ---- defs.c ---- */
 
-/* The number of what is the same in several parts if it has the same bytes. kind: a def_kind, or what is beside these.
+/* The number of a definition that is shared by all parts with the same bytes. kind: a def_kind, or one of the
+ * additional ones.
  */
 hd_status oj_number_shared(uint32_t *out, bool *created, joiner *j, int kind, const void *bytes, size_t size);
 /* A reference of the part becomes the archive's. */
@@ -90,7 +91,7 @@ hd_status oj_join_definitions(joiner *j);
 bool oj_is_process_group(const otf2_reader *r, const otf2_def *comm);
 hd_status oj_join_members(joiner *j, otf2_def *def);
 hd_status oj_add_late(joiner *j, def_kind kind, uint32_t ref, const uint64_t *values);
-/* Groups, and what was added, when all parts are in. */
+/* Groups, and added definitions, once all parts are in. */
 hd_status oj_write_late(joiner *j);
 
 /* ---- markers.c ---- */

@@ -64,7 +64,7 @@ static bool pack_digits(int64_t *out, const char *text)
     }
     if (*p && p[1] != '-') return false;
     if (*p) scale += strtol(p + 2, NULL, 10);
-    if (!point && !*p) { /* 5 is an integer, 5.0 is what a double says */
+    if (!point && !*p) { /* 5 is an integer, 5.0 a double */
         if (mantissa > most / 10) return false;
         mantissa *= 10;
         scale = 1;
@@ -87,7 +87,7 @@ void otf2_arg_double(otf2_reader *r, uint32_t key, double value)
         otf2_arg(r, key, HD_ARG_DECIMAL, hd_decimal_pack((int64_t)value * 10, 1));
         return;
     }
-    for (int digits = 15; digits <= 17; digits++) { /* the fewest that give the same double */
+    for (int digits = 15; digits <= 17; digits++) { /* the fewest digits that give the same double */
         snprintf(text, sizeof text, "%.*g", digits, value);
         if (strtod(text, NULL) == value) break;
     }
@@ -130,7 +130,7 @@ void otf2_arg_value(otf2_reader *r, uint32_t key, OTF2_Type type, OTF2_Attribute
         otf2_arg_uint(r, key, value.uint64);
 }
 
-/* The rank that a collective operation begins or ends at, if there is one such. */
+/* The rank at which a collective operation begins or ends, if it has one. */
 static void arg_root(otf2_reader *r, uint32_t key, uint64_t value)
 {
     const char *name = NULL;
@@ -205,7 +205,7 @@ static bool is_number(hd_string text)
            hd_json_valid(text.data, text.size, 1);
 }
 
-/* The last argument gets back the type it had before it was written; what does not read as that stays as it is. */
+/* Restores the type that the last argument had before it was written; if it does not parse as that, it is unchanged. */
 static void restore_type(otf2_reader *r, const otf2_def *attribute)
 {
     hd_arg_key *key = &r->args.keys[r->args.count - 1];
@@ -259,7 +259,7 @@ void otf2_arg_attributes(otf2_reader *r, OTF2_AttributeList *attributes)
 
 /* ---- rows ---- */
 
-/* More sets of keys than there are shapes: the arguments as one JSON text. */
+/* Beyond the limit of shapes: the arguments as one JSON text. */
 static hd_status add_raw_row(otf2_reader *r, hd_row *row)
 {
     int64_t text = hd_args_as_text(r->builder, r->args.keys, r->args.values, (uint32_t)r->args.count);

@@ -1,6 +1,6 @@
 /* defs.c - definitions as the library delivers them, each as an id, numbers and at most one list
  *
- * References are not followed here: OTF2 does not say in which order definitions come.
+ * References are not resolved here: OTF2 does not specify the order of definitions.
  */
 #include "format/otf2/read/read.h"
 
@@ -49,7 +49,7 @@ OTF2_CallbackCode otf2_add_definition(otf2_reader *r, def_kind kind, uint64_t re
 
 /* ---- callbacks ---- */
 
-/* Written out with the parameters of one callback each, they all do this. */
+/* The bodies of all callbacks, whose parameters differ. */
 #define ADD(kind, ref, ...) otf2_add_definition(user, kind, ref, (const uint64_t[]){__VA_ARGS__}, NULL, 0, 8)
 #define ADD_LIST(kind, ref, list, count, ...)                                                                          \
     otf2_add_definition(user, kind, ref, (const uint64_t[]){__VA_ARGS__}, list, count, sizeof *(list))
@@ -353,7 +353,7 @@ static void set_callbacks(OTF2_GlobalDefReaderCallbacks *callbacks)
     SET(InterComm, on_inter_comm);
 }
 
-/* The file is damaged when the library says so, and when it holds less than the anchor says. */
+/* The file is damaged if the library says so, and if it has fewer than the anchor says. */
 static void check_count(otf2_reader *r, OTF2_ErrorCode code)
 {
     if (code != OTF2_SUCCESS)
@@ -377,7 +377,7 @@ hd_status otf2_read_definitions(otf2_reader *r)
     OTF2_Reader_RegisterGlobalDefCallbacks(r->lib, reader, callbacks, r);
     OTF2_GlobalDefReaderCallbacks_Delete(callbacks);
     uint64_t count = 0;
-    /* A definition takes two bytes at least. The library may go round for ever in a file that is cut. */
+    /* A definition takes at least two bytes. The library may loop for ever in a truncated file. */
     uint64_t most = otf2_file_bytes(r, ".def");
     OTF2_ErrorCode code = OTF2_Reader_ReadGlobalDefinitions(r->lib, reader, most ? most : 1, &count);
     OTF2_Reader_CloseGlobalDefReader(r->lib, reader);

@@ -1,7 +1,8 @@
 /* events.c - regions, samples, metrics and parameters -> rows
  *
- * A slice waits for the parameters that follow its Enter: they are its arguments. So are the attributes of its Enter
- * and its Leave. A metric is one counter row per member, whose series is called by the unit ("value" if there is none).
+ * A slice is held back for the parameters that follow its Enter: they are its arguments. So are the attributes of its
+ * Enter and its Leave. A metric is one counter row per member, with the unit as name of the series ("value" if there is
+ * none).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -151,8 +152,8 @@ static uint32_t series_name(otf2_reader *r, const otf2_def *member)
     return hd_builder_intern_text(r->builder, text);
 }
 
-/* Where a counter is drawn: at what the metric is about, if that is a location or a group of them, else at the process
- * of the location that records it. */
+/* The track of a counter: the location or group that the metric is about, else the process of the location that records
+ * it. */
 static uint32_t counter_track(otf2_reader *r, const otf2_def *metric)
 {
     const otf2_def *location = r->location.def, *other;
@@ -175,7 +176,7 @@ void otf2_arg_metric(otf2_reader *r, uint32_t key, OTF2_Type type, OTF2_MetricVa
         otf2_arg_uint(r, key, value.unsigned_int);
 }
 
-/* A member's row is the same but for its value: looked up once. */
+/* Rows of a member differ only in the value: looked up once. */
 static otf2_def *member_at(otf2_reader *r, const otf2_def *class, uint8_t index)
 {
     if (index >= class->list_count) return NULL;
@@ -227,7 +228,7 @@ static OTF2_CallbackCode on_metric(EVENT, OTF2_MetricRef metric_ref, uint8_t cou
 
 /* ---- parameters ---- */
 
-/* Right behind its Enter a parameter is an argument of the slice; elsewhere it is an instant. */
+/* Directly after an Enter a parameter is an argument of the slice; elsewhere it is an instant. */
 static OTF2_CallbackCode parameter(otf2_reader *r, OTF2_TimeStamp time, uint64_t position, OTF2_ParameterRef which,
                                    OTF2_Type type, OTF2_AttributeValue value, OTF2_AttributeList *attributes)
 {
@@ -240,7 +241,7 @@ static OTF2_CallbackCode parameter(otf2_reader *r, OTF2_TimeStamp time, uint64_t
     hd_row row = otf2_row(r, HD_KIND_INSTANT, 'i', time);
     row.name = otf2_ref_name(r, DEF_PARAMETER, which);
     if (joins) {
-        r->args.count = kept; /* what begin_event cleared is still there */
+        r->args.count = kept; /* restores the arguments that begin_event cleared */
         location->pending = true;
         if (otf2_ns(r, time, &ps) != location->row.start_ns) r->late_parameters++;
     }

@@ -1,4 +1,4 @@
-/* fields.h - short names for what lists of fields hold, for the tables of kinds.c and other.c */
+/* fields.h - short names for fields, for the tables of kinds.c and other.c */
 #ifndef HD_FORMAT_OTF2_READ_FIELDS_H
 #define HD_FORMAT_OTF2_READ_FIELDS_H
 

@@ -1,12 +1,12 @@
 /* location.c - the events of one location, in two passes
  *
- * A slice stands in the trace where it begins, with its duration, which is known only at its end. So the first pass
- * looks at enters and leaves alone, pairs them and keeps eight bytes a slice; the second makes the rows. Both take the
- * file from the page cache; memory does not grow with what regions enclose.
+ * A slice is stored where it begins, with its duration, which is known only at its end. So the first pass reads only
+ * enters and leaves, pairs them and keeps eight bytes per slice; the second makes the rows. Both read the file from the
+ * page cache; memory does not grow with the contents of regions.
  *
  * A Leave closes the newest open entry of its region. If that is not the innermost region, the two cross, which OTF2
- * forbids and nobody checks: the times are kept as they are, so the slices cross as well, and `heddle fix` mends lanes.
- * A Leave of a region that is not open stays as an end event without a begin. A region that is still open at the end is
+ * forbids and no writer checks: the times are unchanged, so the slices cross as well, and `heddle fix` repairs lanes. A
+ * Leave of a region that is not open stays as an end event without a begin. A region that is still open at the end is
  * closed at the location's last enter or leave.
  */
 #include <inttypes.h>
@@ -74,7 +74,7 @@ static OTF2_CallbackCode scan_enter(otf2_reader *r, otf2_def *what, uint64_t tim
     return OTF2_CALLBACK_SUCCESS;
 }
 
-/* Attributes of a Leave become arguments of its slice, behind those of the Enter. */
+/* Attributes of a Leave become arguments of its slice, after those of the Enter. */
 static OTF2_CallbackCode keep_late(otf2_reader *r, uint64_t slice, OTF2_AttributeList *attributes)
 {
     otf2_args_clear(r);
@@ -210,7 +210,7 @@ static void check_time(otf2_reader *r, uint64_t time)
                         time - r->offset - r->length);
 }
 
-/* Both ends may have the time of their thread: the second becomes how long that ran, as JSON's X has it. */
+/* Both ends may have the time of their thread: the second becomes the elapsed thread time, as in JSON's X. */
 static void join_thread_times(otf2_reader *r, size_t begin_args)
 {
     size_t begin = SIZE_MAX;
@@ -251,7 +251,7 @@ static hd_status add_pending(otf2_reader *r)
     return otf2_add_row(r, &location->row);
 }
 
-/* Rows leave for the trace from time to time, which may put them into a file. */
+/* Appends rows to the trace from time to time; it may put them into a file. */
 static hd_status hand_over(otf2_reader *r)
 {
     hd_chunk *chunk;
@@ -284,9 +284,9 @@ OTF2_CallbackCode otf2_begin_event(otf2_reader *r, OTF2_TimeStamp time, uint64_t
 
 /* ---- files ---- */
 
-/* The library goes round for ever in a file that was cut behind its first chunk: it reads the rest of the chunk before
- * once more. So the chunks are looked at here first, and no more events are asked for than whole chunks hold. Each
- * begins with 3, the byte order, and the numbers of its first and last event; the file ends with 2 and 1. */
+/* The library loops for ever in a file that was cut after its first chunk: it reads the rest of the previous chunk
+ * again. So the chunks are checked here first, and only as many events are read as whole chunks have. Each begins with
+ * 3, the byte order, and the numbers of its first and last event; the file ends with 2 and 1. */
 enum { CHUNK_HEAD = 18 };
 
 typedef struct chunk_head {
@@ -315,7 +315,7 @@ static bool ends_well(FILE *file, uint64_t size)
     return fseeko(file, (off_t)size - 2, SEEK_SET) == 0 && fread(tail, 1, 2, file) == 2 && tail[0] == 2 && tail[1] == 1;
 }
 
-/* How many events can be asked for; false if that is not all of them. */
+/* The number of events that can be read; false if that is not all of them. */
 static bool count_events(uint64_t *out, otf2_reader *r, FILE *file, uint64_t size)
 {
     uint64_t chunk = r->anchor.event_chunk_bytes, last = 0;
@@ -329,7 +329,7 @@ static bool count_events(uint64_t *out, otf2_reader *r, FILE *file, uint64_t siz
         }
         last = head.last;
         if (goes_on && whole) continue;
-        *out = size; /* the first chunk alone is safe: whatever the library gets from it */
+        *out = size; /* the first chunk alone is safe, whatever its contents */
         return false;
     }
     *out = last;
@@ -365,7 +365,7 @@ static bool open_events(uint64_t *out_count, otf2_reader *r, const otf2_def *def
     return good;
 }
 
-/* One pass over all events; *out_code says how it ended. */
+/* One pass over all events; *out_code is the library's final code. */
 static hd_status run_pass(OTF2_ErrorCode *out_code, otf2_reader *r, uint64_t most,
                           void (*set)(OTF2_EvtReaderCallbacks *))
 {

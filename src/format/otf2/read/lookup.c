@@ -6,7 +6,7 @@
 #include "base/json/json.h"
 #include "format/otf2/read/read.h"
 
-/* Interned text that is UTF-8: other bytes become U+FFFD, but for the lone surrogates of JSON that our writer kept. */
+/* Interned text in UTF-8: invalid bytes become U+FFFD, except lone surrogates of JSON that our writer kept. */
 uint32_t otf2_intern(otf2_reader *r, const char *text)
 {
     size_t size = strlen(text), to = 0;
@@ -32,7 +32,7 @@ otf2_def *otf2_get(const otf2_reader *r, def_kind kind, uint64_t ref)
     return hd_map_get(&index, &r->defs[kind].map, ref, 0) ? r->defs[kind].list[index] : NULL;
 }
 
-/* What was not defined is from now on, with fields that say "none" and a name that says so. */
+/* Defines a missing definition, with fields meaning "none" and a name that says so. */
 static otf2_def *define_missing(otf2_reader *r, def_kind kind, uint64_t ref)
 {
     enum { MOST_FIELDS = 16 };
@@ -177,7 +177,7 @@ static void check_ranks(otf2_reader *r, const otf2_def *def)
     }
 }
 
-/* The members of groups have the meaning that the type of the group gives them. */
+/* The type of a group gives the meaning of its members. */
 static void check_group(otf2_reader *r, const otf2_def *def)
 {
     bool ranks = def->values[GROUP_TYPE] == OTF2_GROUP_TYPE_COMM_GROUP;
@@ -203,12 +203,12 @@ static void check_group(otf2_reader *r, const otf2_def *def)
 void otf2_resolve_definitions(otf2_reader *r)
 {
     static const def_kind first[] = {DEF_PARADIGM, DEF_REGION, DEF_CALLING_CONTEXT};
-    for (size_t i = 0; i < sizeof first / sizeof *first; i++) { /* names that names of others are made of */
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++) { /* names that are parts of other names */
         for (size_t at = 0; at < r->defs[first[i]].count; at++)
             name_definition(r, first[i], r->defs[first[i]].list[at]);
     }
     for (int kind = 0; kind < DEF_KINDS; kind++) {
-        size_t count = r->defs[kind].count; /* what is missing is added behind */
+        size_t count = r->defs[kind].count; /* missing definitions are added at the end */
         for (size_t at = 0; at < count; at++) {
             otf2_def *def = r->defs[kind].list[at];
             name_definition(r, (def_kind)kind, def);

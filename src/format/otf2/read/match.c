@@ -1,9 +1,9 @@
 /* match.c - the two ends of messages, and of RMA and I/O operations
  *
- * Locations are read one after the other, so either end may be seen first. What is seen waits in the queue of its key
- * (communicator, sender, receiver and tag, say) until the other end comes; both get the same id, the oldest first, as
- * MPI keeps the order of messages. Where receives that were posted in one order complete in another, the ids of these
- * are exchanged.
+ * Locations are read one after the other, so either end may be read first. It waits in the queue of its key (for
+ * example communicator, sender, receiver and tag) until the other end is read; both get the same id, the oldest first,
+ * since MPI keeps the order of messages. If receives complete in another order than they were posted, their ids are
+ * exchanged.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "base/memory/large.h"
 #include "format/otf2/read/read.h"
 
-#define NO_SUCH (UINT64_C(1) << 63) /* stands for a rank that has no location */
+#define NO_SUCH (UINT64_C(1) << 63) /* in place of a rank without a location */
 
 void otf2_matches_deinit(otf2_matches *matches)
 {
@@ -100,7 +100,7 @@ bool otf2_match_peek(int64_t *out, otf2_reader *r, const match_key *key, uint32_
 
 /* ---- ranks ---- */
 
-/* The locations that take part in the communication of a paradigm: what members of COMM_GROUPs count through. */
+/* The locations that communicate under a paradigm, which members of COMM_GROUPs index. */
 otf2_def *otf2_communication_locations(otf2_reader *r, uint64_t paradigm)
 {
     for (size_t i = 0; i < r->defs[DEF_GROUP].count; i++) {

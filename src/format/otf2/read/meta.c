@@ -1,8 +1,8 @@
 /* meta.c - definitions -> metadata, and the markers
  *
- * Every definition but strings and clock offsets stands in the trace's metadata, with the names of what it refers to:
- * "otf2.regions" is a list of objects, and so on. So what has no place in a trace (system tree, source lines, groups,
- * topologies, modes of metrics) is kept, and can be read by people and programs.
+ * Every definition except strings and clock offsets is in the trace's metadata, with the names of the definitions it
+ * refers to: "otf2.regions" is a list of objects, and so on. So data without a place in a trace (system tree, source
+ * lines, groups, topologies, modes of metrics) is kept, readable by people and programs.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static void put_key(hd_json_out *out, const char *key)
     hd_json_put_text(out, ":");
 }
 
-/* A typed value goes through the arguments, which know the types. */
+/* Writes a typed value by way of the arguments, which know the types. */
 static void put_value(hd_json_out *out, otf2_reader *r, const otf2_field *field, const uint64_t *values, unsigned index)
 {
     otf2_args_clear(r);

@@ -1,7 +1,8 @@
 /* other.c - every other event, by tables
  *
- * Messages and RMA and I/O operations become flow points: both ends carry one id, and what the event says as arguments.
- * The rest becomes instants under the event's own name, with all its numbers as arguments. Nothing is dropped.
+ * Messages and RMA and I/O operations become flow points: both ends have the same id, and the event's fields as
+ * arguments. The rest becomes instants under the event's own name, with all its numbers as arguments. Nothing is
+ * dropped.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -41,7 +42,7 @@ static hd_status message_id(hd_row *row, otf2_reader *r, const event_info *info,
     otf2_check_member(r, comm);
     uint64_t there = otf2_rank_location(r, comm, (uint32_t)values[info->b]);
     const otf2_def *group = otf2_get(r, DEF_LOCATION, there);
-    /* Any thread of a process may send and receive for it: processes are what is compared. */
+    /* Any thread of a process may send and receive for it, so processes are compared. */
     there = group ? group->values[LOCATION_GROUP] : there;
     here = r->location.def->values[LOCATION_GROUP];
     match_key key = {(uint64_t)MATCH_MESSAGE << 56 | comm, sends ? here : there, sends ? there : here, values[info->c]};
@@ -90,7 +91,7 @@ static hd_status make_flow(hd_row *row, otf2_reader *r, const event_info *info, 
     return HD_OK;
 }
 
-/* The begins and ends of collectives of a location come by turns, MPI's and those on windows apart. */
+/* The begins and ends of collectives of a location alternate, those of MPI and those on windows separately. */
 static void count_collective(otf2_reader *r, const event_info *info)
 {
     uint64_t *open = &r->location.collectives[info->b - 1];
@@ -103,7 +104,7 @@ static void count_collective(otf2_reader *r, const event_info *info)
                     info->name);
 }
 
-/* Copies, collectives and messages that are no flows of our writer repeat what the slice around them says. */
+/* Copies, collectives and messages that are not flows of our writer repeat data of the enclosing slice. */
 static bool is_derived(const event_info *info)
 {
     return (info->role >= ROLE_RMA && info->role <= ROLE_RMA_END) || info->role == ROLE_COLLECTIVE ||
@@ -145,7 +146,7 @@ static OTF2_CallbackCode add_event(otf2_reader *r, const event_info *info, OTF2_
 #define PARAMS(...) , __VA_ARGS__
 #define VALUES(...) __VA_ARGS__
 
-/* One callback: an event of the library, its parameters behind the common five, and as numbers by field. */
+/* One callback: an event of the library, its parameters after the common five, as numbers by field. */
 #define EVENT(Name, role, a, b, c, parameters, fields_, values_)                                                       \
     static OTF2_CallbackCode on_##Name(OTF2_LocationRef ref, OTF2_TimeStamp time, uint64_t position, void *user,       \
                                        OTF2_AttributeList *attributes parameters)                                      \

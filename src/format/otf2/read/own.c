@@ -1,9 +1,8 @@
-/* own.c - archives of our own writer, read back as what they were made from
+/* own.c - reads archives of our own writer back to the original trace
  *
- * The writer keeps beside the facts of OTF2 what those cannot hold: properties of the machine (top-level keys, rank,
- * shift of times, names of flows), of groups and locations (pid, tid …), and attributes that are columns (heddle.kind,
- * heddle.phase, id …). docs/formats/otf2.md has the list. An archive may say that it is ours and be anything: whatever
- * does not read as what it should be is left out.
+ * The writer stores data that OTF2 has no place for in properties of the machine (top-level keys, rank, shift of times,
+ * names of flows), of groups and locations (pid, tid …), and in attributes that are columns (heddle.kind, heddle.phase,
+ * id …). docs/formats/otf2.md has the list. An archive may falsely claim to be ours: invalid values are ignored.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -90,7 +89,7 @@ static bool is_string_property(const uint64_t *values)
     return values[PROPERTY_TYPE] == OTF2_TYPE_STRING;
 }
 
-/* One top-level key: its value may go on in the properties behind it. *at is the last of them. */
+/* Reads one top-level key, whose value may continue in the next properties. *at is the last of them. */
 static hd_status add_value(otf2_reader *r, size_t *at, hd_string key)
 {
     const def_table *table = &r->defs[DEF_NODE_PROPERTY];
@@ -102,7 +101,7 @@ static hd_status add_value(otf2_reader *r, size_t *at, hd_string key)
         const uint64_t *next = table->list[*at + 1]->values;
         if (!is_string_property(next) || !hd_string_is(text_of(r, next[PROPERTY_NAME]), "metadata, more of it")) break;
     }
-    if (!out.failed && !hd_json_valid(out.data, out.size, HD_JSON_DEPTH_LIMIT)) { /* what is left of it is a string */
+    if (!out.failed && !hd_json_valid(out.data, out.size, HD_JSON_DEPTH_LIMIT)) { /* the remaining text as a string */
         hd_json_out quoted = {0};
         hd_json_put_string(&quoted, out.data, out.size);
         free(out.data);
@@ -193,8 +192,8 @@ static void take_track(otf2_reader *r, OTF2_Type type, uint64_t ref)
     r->own.has_track = true;
 }
 
-/* What is added to a time of the location that is no event's, so that the library does not see it: by the line
- * through the two records around it. The first of them is what the property says. */
+/* The offset for a time of the location that is not an event's, so that the library does not convert it: interpolated
+ * between the two nearest records. The first record is that of the property. */
 static int64_t clock_at(const otf2_reader *r, int64_t ns)
 {
     enum { TICKS = 1, OFFSET };
@@ -305,7 +304,7 @@ hd_status otf2_own_add_flow(otf2_reader *r, hd_row *row, const otf2_def *comm, O
 {
     otf2_arg_attributes(r, attributes);
     char phase = r->own.phase;
-    if (phase == '-') return HD_OK; /* another record has told of this point */
+    if (phase == '-') return HD_OK; /* another record represents this point */
     bool upper = phase >= 'A' && phase <= 'Z';
     phase = phase_for(HD_KIND_FLOW, (char)tolower((unsigned char)phase));
     row->phase = (unsigned char)phase | (upper ? HD_FLAG_BIND_ENCLOSING : 0u);
@@ -369,8 +368,8 @@ static hd_ident read_ident(otf2_reader *r, hd_string name, const uint64_t *value
     return ident;
 }
 
-/* The process of each group, the track of each location. A location has its pid beside its tid: of two groups of one
- * process, its streams and its threads, either may be that of a pid. */
+/* Finds the process of each group and the track of each location. A location has its pid in addition to its tid: of two
+ * groups of one process, its streams and its threads, either may be the track of a pid. */
 static void find_tracks(otf2_reader *r, def_kind kind, def_kind properties)
 {
     hd_ident *pids = calloc(r->defs[kind].count + 1, sizeof *pids);

@@ -1,14 +1,16 @@
 /* read.c - OTF2 archive -> trace
  *
  * Format   OTF2 3, read through its library (libotf2); Score-P 9.0 (OTF2 3.1.1) and our own writer were seen
- * Sniffs   the anchor file NAME.otf2; definitions lie in NAME.def, events in NAME/LOCATION.evt
+ * Sniffs   the anchor file NAME.otf2; definitions are in NAME.def, events in NAME/LOCATION.evt
  * Maps     Enter and Leave -> slice 'X'; messages, RMA and I/O operations -> flow; metrics -> counter; samples ->
- * sample; all else -> instant; definitions -> metadata "otf2.…"; findings -> ledger "otf2.…" and "otf2.findings" Units
- * ticks -> ns, rounded down at both ends, with picoseconds where a tick is no whole number of them. Times are those of
- * the archive's clock; base_ns is the Unix time of its zero Shapes   n regions -> n slices; a metric of n members -> n
- * counters; any other event -> one row Limits   those of the library: chunks of 16 MiB, locations of 2^64 events; one
- * location at a time is in memory Errors   the anchor is damaged, or no location is defined: HD_ERR_DAMAGED. SION
- * files: HD_ERR_UNSUPPORTED. All other damage is read past, and stands in the ledger
+ *          sample; all others -> instant; definitions -> metadata "otf2.…"; findings -> ledger "otf2.…" and
+ *          "otf2.findings"
+ * Units    ticks -> ns, rounded down at both ends, with picoseconds if a tick is not a whole number of ns. Times are
+ *          those of the archive's clock; base_ns is the Unix time of its zero
+ * Shapes   n regions -> n slices; a metric of n members -> n counters; any other event -> one row
+ * Limits   those of the library: chunks of 16 MiB, locations of 2^64 events; one location at a time is in memory
+ * Errors   HD_ERR_DAMAGED: the anchor is damaged, or no location is defined; HD_ERR_UNSUPPORTED: SION files. All other
+ *          damage is skipped and recorded in the ledger
  */
 #include <dirent.h>
 #include <errno.h>
@@ -78,7 +80,7 @@ static hd_status open_archive(otf2_reader *r)
 
 /* ---- locations ---- */
 
-/* Files of events of locations that no definition names are read as well. */
+/* Also reads event files of locations that no definition names. */
 static void find_undefined_locations(otf2_reader *r)
 {
     char path[4096];
@@ -202,7 +204,7 @@ static void set_facts(otf2_reader *r)
         facts->base_ns = HD_NO_TIME;
 }
 
-/* What can be said only when everything is read. */
+/* Findings that are known only after everything was read. */
 static void finish_findings(otf2_reader *r)
 {
     if (r->matches.open)
@@ -220,7 +222,7 @@ static void finish_findings(otf2_reader *r)
     otf2_lint_finish(&r->lint, r->builder);
 }
 
-/* The first finding that mends or loses something, for --strict. */
+/* The first finding that repairs or loses something, for --strict. */
 static hd_status check_strict(const otf2_reader *r)
 {
     for (int code = 0; code < LINT_CODES && r->options->strict; code++) {

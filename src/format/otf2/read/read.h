@@ -1,4 +1,4 @@
-/* read.h - what the parts of the OTF2 reader share
+/* read.h - shared by the parts of the OTF2 reader
  *
  *   read.c       an archive from its anchor to the finished trace
  *   defs.c       definitions as the library delivers them
@@ -10,9 +10,9 @@
  *   other.c      every other event, by tables
  *   match.c      the two ends of messages and of RMA and I/O operations
  *   args.c       arguments of one event
- *   own.c        what our own writer put beside: kinds, ids, names, facts
+ *   own.c        additional data of our own writer: kinds, ids, names, facts
  *   meta.c       definitions -> metadata; markers
- *   ../lint.c    what is wrong with the archive
+ *   ../lint.c    faults of the archive
  *
  * In: an archive. Out: a trace. Begin with read.c.
  */
@@ -73,7 +73,7 @@ typedef enum def_kind {
     DEF_KINDS
 } def_kind;
 
-/* Indexes of the fields that the reader itself looks at; all fields stand in def_infos. */
+/* Indices of the fields that the reader itself uses; all fields are in def_infos. */
 enum { ATTRIBUTE_TYPE = 2 };
 enum { LOCATION_TYPE = 1, LOCATION_EVENTS, LOCATION_GROUP };
 enum { REGION_DESCRIPTION = 2, REGION_ROLE, REGION_PARADIGM };
@@ -90,7 +90,7 @@ enum { PROPERTY_OWNER = 0, PROPERTY_NAME, PROPERTY_TYPE, PROPERTY_VALUE };
 
 typedef enum field_type { FIELD_END, FIELD_UINT, FIELD_INT, FIELD_REF, FIELD_ENUM, FIELD_VALUE, FIELD_ROOT } field_type;
 
-/* One number of a definition or event, and how it is to be read. FIELD_VALUE: the one before it is its type. */
+/* One number of a definition or event, and its meaning. FIELD_VALUE: the previous field is its type. */
 typedef struct otf2_field {
     const char *name;
     field_type type;
@@ -103,7 +103,7 @@ typedef struct def_info {
     const char *singular;     /* "region" in "region 17" */
     uint64_t undefined;       /* the id that says "none" */
     const otf2_field *fields; /* ends with FIELD_END */
-    const char *list;         /* name of the list, if it has one */
+    const char *list;         /* name of the list, if any */
     field_type list_type;
     def_kind list_kind;
 } def_info;
@@ -135,14 +135,14 @@ typedef struct otf2_def {
     uint32_t open;                /* regions, contexts: 1 + the newest open entry of the location being read */
     uint8_t own_type;             /* attributes of our writer: 1 + the hd_arg_type that the value had */
     uint8_t own_scope;            /* and its hd_arg_scope */
-    uint8_t own_role;             /* own_role: what is no argument but a column */
+    uint8_t own_role;             /* own_role: if it is a column instead of an argument */
     bool is_flow;                 /* communicators of our writer: name and category are those of its flows */
     bool is_track;                /* locations and groups of our writer: a track without pid or tid */
     bool has_numbers;             /* locations of our writer: number and stream_count are device and stream */
     bool missing;                 /* was referred to and not defined */
     bool has_checksum;            /* locations of our writer: */
     uint64_t checksum;            /* of the file of events */
-    int64_t clock_ns;             /* what its clock's offset is where it begins */
+    int64_t clock_ns;             /* its clock offset at its begin */
     uint32_t first_offset;        /* locations: of their records among the clock offsets, */
     uint32_t offset_count;        /* and how many these are */
     uint32_t joined;              /* its id in the archive that it becomes part of: ../join */
@@ -157,7 +157,7 @@ typedef struct def_table {
 
 /* ---- one location ---- */
 
-/* What an attribute of our writer is, if no argument. */
+/* The role of an attribute of our writer, if it is not an argument. */
 typedef enum own_role {
     OWN_NONE,
     OWN_KIND,
@@ -170,7 +170,7 @@ typedef enum own_role {
     OWN_ID, /* and on: id, id2.local, id2.global as int, string, number */
 } own_role;
 
-/* What these said of the event being read. */
+/* The values of these for the current event. */
 typedef struct own_event {
     bool has_kind, has_time, has_duration, has_track;
     hd_kind kind;
@@ -219,16 +219,16 @@ typedef struct otf2_location {
     /* the second pass */
     uint64_t slice_count, event_count, last_time;
     size_t stray, late_at;
-    bool pending; /* row waits for the parameters that follow it */
+    bool pending; /* row is held back for the parameters that follow it */
     hd_row row;
     uint64_t collectives[2]; /* begun and not ended: MPI's, those on windows */
-    uint64_t comm;           /* 1 + the communicator whose members were asked for last */
+    uint64_t comm;           /* 1 + the communicator whose members were looked up last */
 } otf2_location;
 
 /* ---- both ends of messages and operations ---- */
 
 typedef struct match_key {
-    uint64_t what, from, to, tag; /* what: a communicator, window, handle and which of these */
+    uint64_t what, from, to, tag; /* what: a communicator, window or handle, with its kind */
 } match_key;
 
 typedef struct match_point {
@@ -240,7 +240,7 @@ typedef struct match_point {
 typedef struct match_queue {
     match_key key;
     uint32_t first, last; /* 1 + index of a point, 0: empty */
-    bool begins;          /* what waits here are begins */
+    bool begins;          /* the waiting ends are begins */
 } match_queue;
 
 typedef struct otf2_matches {
@@ -274,7 +274,7 @@ typedef struct otf2_reader {
 
     hd_arena arena;
     def_table defs[DEF_KINDS];
-    hd_map pids; /* string ids of those given out */
+    hd_map pids; /* string ids of pids in use */
     int64_t device_count;
     uint64_t definition_count;
 
@@ -304,20 +304,20 @@ void otf2_reader_close(otf2_reader *r); /* NULL is fine */
 hd_status otf2_read_definitions(otf2_reader *r);
 OTF2_CallbackCode otf2_add_definition(otf2_reader *r, def_kind kind, uint64_t ref, const uint64_t *values,
                                       const void *list, uint32_t list_count, unsigned list_width);
-/* Size of a file of the archive, by what follows the archive's stem (".def", "/0.evt"); 0 if there is none. */
+/* Size of a file of the archive, by its path after the archive's stem (".def", "/0.evt"); 0: no such file. */
 uint64_t otf2_file_bytes(const otf2_reader *r, const char *end);
 /* Remember a failure and stop the library. */
 OTF2_CallbackCode otf2_stop(otf2_reader *r, hd_status status);
 
-/* lookup: NULL for "none" (def_info.undefined); what is not defined gets a definition of its own, and a finding. */
+/* lookup: NULL for "none" (def_info.undefined); an undefined id gets a definition of its own, and a finding. */
 otf2_def *otf2_find(otf2_reader *r, def_kind kind, uint64_t ref);
 /* The same, "none" being as bad as any other that is not defined; NULL when memory ran out. */
 otf2_def *otf2_require(otf2_reader *r, def_kind kind, uint64_t ref);
-/* The same, NULL too for what is not defined, and no finding. */
+/* The same, but NULL also for undefined ids, and without a finding. */
 otf2_def *otf2_get(const otf2_reader *r, def_kind kind, uint64_t ref);
 void otf2_resolve_definitions(otf2_reader *r);
-/* String id of what an id stands for; HD_STRING_NONE for none. */
-/* Interned text; what is no UTF-8 becomes U+FFFD. */
+/* String id of the name of a definition; HD_STRING_NONE for none. */
+/* Interned text; invalid UTF-8 becomes U+FFFD. */
 uint32_t otf2_intern(otf2_reader *r, const char *text);
 uint32_t otf2_ref_name(otf2_reader *r, def_kind kind, uint64_t ref);
 const char *otf2_enum_name(const otf2_field *field, uint64_t value);
@@ -351,17 +351,17 @@ hd_status otf2_read_location(otf2_reader *r, otf2_def *location);
 void otf2_location_deinit(otf2_location *location);
 void otf2_set_event_callbacks(OTF2_EvtReaderCallbacks *callbacks);
 void otf2_set_other_callbacks(OTF2_EvtReaderCallbacks *callbacks);
-/* Begin an event of the second pass: checks its time, adds what waited, clears the arguments. */
+/* Begins an event of the second pass: checks its time, adds the row held back, clears the arguments. */
 OTF2_CallbackCode otf2_begin_event(otf2_reader *r, OTF2_TimeStamp time, uint64_t position);
 hd_row otf2_row(const otf2_reader *r, hd_kind kind, char phase, uint64_t time);
 
 /* own: archives of our writer */
-void otf2_own_prepare(otf2_reader *r); /* what the properties of the machine say */
+void otf2_own_prepare(otf2_reader *r); /* reads the properties of the machine */
 void otf2_own_know_attribute(otf2_reader *r, otf2_def *attribute);
 void otf2_own_name_region(otf2_reader *r, otf2_def *region);
 /* Take an attribute that is no argument. */
 void otf2_own_take(otf2_reader *r, const otf2_def *attribute, OTF2_Type type, OTF2_AttributeValue value);
-/* What was taken, into a row. */
+/* Moves the collected values into a row. */
 void otf2_own_fill(otf2_reader *r, hd_row *row);
 void otf2_own_make_tracks(otf2_reader *r);
 hd_status otf2_own_add_names(otf2_reader *r);
@@ -369,13 +369,13 @@ hd_status otf2_own_add_metadata(otf2_reader *r);
 hd_status otf2_own_add_metric(otf2_reader *r, hd_row *row, const otf2_def *class, uint8_t count, const OTF2_Type *types,
                               const OTF2_MetricValue *values, OTF2_AttributeList *attributes);
 hd_status otf2_own_add_flow(otf2_reader *r, hd_row *row, const otf2_def *comm, OTF2_AttributeList *attributes);
-/* The second row of an async slice, at its end, from what came late. */
+/* Adds the second row of an async slice, at its end, from data read later. */
 hd_status otf2_own_add_end(otf2_reader *r, const hd_row *begin, uint64_t slice);
 int64_t otf2_ns_between(int64_t from, int64_t to); /* never overflows */
 void otf2_arg_metric(otf2_reader *r, uint32_t key, OTF2_Type type, OTF2_MetricValue value);
 
-/* match: the id that both ends of an operation have. An end takes the oldest begin that waits under its key, and the
- * other way round. *name: what the begin was called, or is to be called. */
+/* match: the id of both ends of an operation. An end takes the oldest begin that waits under its key, and vice versa.
+ * *name: the name of the begin, in or out. */
 enum { MATCH_MESSAGE = 1, MATCH_RMA = 2, MATCH_IO = 3 };
 hd_status otf2_match(int64_t *out, otf2_reader *r, const match_key *key, bool begins, uint32_t *name);
 /* Without taking it; false if none waits. */
@@ -383,7 +383,7 @@ bool otf2_match_peek(int64_t *out, otf2_reader *r, const match_key *key, uint32_
 void otf2_matches_deinit(otf2_matches *matches);
 /* The group of the locations that take part in the communication of a paradigm; NULL if there is none. */
 otf2_def *otf2_communication_locations(otf2_reader *r, uint64_t paradigm);
-/* The location of a rank of a communicator, or what stands for it. Checks that the rank is one. */
+/* The location of a rank of a communicator, or a placeholder. Checks that the rank exists. */
 uint64_t otf2_rank_location(otf2_reader *r, uint64_t comm, uint32_t rank);
 /* Whether the location being read belongs to the communicator. */
 void otf2_check_member(otf2_reader *r, uint64_t comm);

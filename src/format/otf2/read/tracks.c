@@ -1,7 +1,7 @@
 /* tracks.c - location groups -> processes, locations -> threads and streams
  *
  * pid   the group's property that names a process id; else N of a group "MPI Rank N", "rank N" …; else
- *       its id. Two groups never get the same pid: who comes second falls back to the id, then to text
+ *       its id. Two groups never get the same pid: the second one falls back to its id, then to text
  * tid   the location's property "tid", else its id: all 64 bits of it
  */
 #include <ctype.h>
@@ -62,7 +62,7 @@ hd_ident otf2_ident_of_property(otf2_reader *r, const uint64_t *values)
     return (hd_ident){HD_IDENT_NUMBER, hd_builder_intern_text(r->builder, text)};
 }
 
-/* The first property of each location or group that has one of these names says what it is called. */
+/* The first property of each location or group with one of these names gives its identity. */
 static void take_idents(otf2_reader *r, def_kind properties, def_kind owners, const char *const *names)
 {
     for (size_t i = 0; i < r->defs[properties].count; i++) {
@@ -84,7 +84,7 @@ static hd_ident ident_of_number(otf2_reader *r, uint64_t number)
     return (hd_ident){HD_IDENT_NUMBER, hd_builder_intern_text(r->builder, text)};
 }
 
-/* False if another group has this pid; else this group has it from now on. */
+/* false: another group has this pid; else this group has it from now on. */
 static bool claim_pid(otf2_reader *r, hd_ident pid)
 {
     if (hd_map_find(&r->pids, pid.text, 0)) return false;

@@ -1,7 +1,7 @@
 /* args.c - arguments as typed attributes
  *
- * One attribute per (key, type, scope); its description says scope and type, so that a reader gives back what was
- * there:
+ * One attribute per (key, type, scope); its description contains scope and type, so that a reader can restore the
+ * argument:
  *
  *   "args int" INT64          "args bool" UINT8         "args decimal" DOUBLE      "args number" UINT64
  *   "args string" STRING      "args json" STRING        "args decimal text" STRING "args number text" STRING
@@ -83,7 +83,7 @@ static hd_status prepare(ow_writer *w, ow_shape *out, const hd_shape *shape)
 
 /* ---- values ---- */
 
-/* The double whose shortest text has the digits of a decimal; false: there is none. */
+/* The double whose shortest text has the digits of a decimal; false: none. */
 static bool exact_double(double *out, int64_t packed)
 {
     int64_t mantissa = hd_decimal_mantissa(packed);
@@ -97,7 +97,7 @@ static bool exact_double(double *out, int64_t packed)
         snprintf(shortest, sizeof shortest, "%.*e", digits - 1, *out);
         if (strtod(shortest, NULL) == *out) break;
     }
-    /* d.ddd…e±x, against mantissa e-scale: the same digits, but for zeros behind them */
+    /* d.ddd…e±x, compared with mantissa e-scale: the same digits, except trailing zeros */
     char digits[48];
     size_t n = 0, m = 0;
     for (const char *p = shortest; *p && *p != 'e'; p++) {

@@ -1,7 +1,7 @@
-/* collect.c - which events go where: two walks over the tables, one that counts and one that fills
+/* collect.c - assigns events to locations: two walks over the tables, one that counts and one that fills
  *
- * An event of every table but flows, async slices and names of tracks is one item. Those two come as pairs, which are
- * found before; names are definitions.
+ * An event of every table except flows, async slices and names of tracks is one item. Flows and async slices are pairs,
+ * which are found before; names are definitions.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ typedef struct collector {
     int64_t *start, *duration, *track, *category;
     uint32_t names[5];               /* of metadata events that are definitions */
     uint8_t *calls;                  /* by category: 1 no calls of the GPU's runtime, 2 calls, 0 not looked at */
-    uint32_t last_track, last_place; /* rows of one track stand together */
+    uint32_t last_track, last_place; /* rows of one track are usually adjacent */
 } collector;
 
 /* ---- places ---- */
@@ -167,7 +167,7 @@ static hd_status put_row(collector *c, const hd_block *block, uint32_t i)
     }
     if (block->kind == HD_KIND_SLICE) return put_slice(c, i, item);
     if (block->kind == HD_KIND_INSTANT && (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], i) == w->keys.memory) {
-        ow_item memory = item; /* beside the instant, which has everything else */
+        ow_item memory = item; /* next to the instant, which has all other data */
         memory.what = OW_MEMORY;
         HD_TRY(put(c, ow_place_of(w, OW_PLACE_METRICS, track, HD_STRING_NONE), memory));
     }

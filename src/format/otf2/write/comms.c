@@ -18,7 +18,7 @@
 
 /* ---- collectives ---- */
 
-/* Letters in lower case, nothing else. */
+/* Keeps letters only, in lower case. */
 static void fold(char *out, size_t size, hd_string text)
 {
     size_t n = 0;
@@ -179,7 +179,8 @@ hd_status ow_rank_pair(uint32_t *out, bool *out_takes_part, ow_writer *w, const 
 
 /* ---- definitions ---- */
 
-/* Groups: 0, 1 the threads and streams, and all of them as ranks; 2 the locations with collectives; then one each. */
+/* Groups: 0, 1 the threads and streams, and all of them as ranks; 2 the locations with collectives; then one group
+ * each. */
 enum { GROUP_LOCATIONS, GROUP_ALL, GROUP_COLLECTIVES, GROUP_FIRST };
 
 static hd_status write_group(ow_writer *w, uint32_t ref, uint32_t name, OTF2_GroupType type, OTF2_Paradigm paradigm,

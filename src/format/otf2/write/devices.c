@@ -1,6 +1,6 @@
-/* devices.c - what metadata tells of devices: every member of Kineto's deviceProperties, and versions
+/* devices.c - device data from metadata: every member of Kineto's deviceProperties, and versions
  *
- * It is the text of a hostile file: anything unexpected in it is left out.
+ * The text may be from a hostile file: anything unexpected is ignored.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static bool is_device(const char *object, int64_t device)
     return hd_json_is_digit(*value) && strtoll(value, NULL, 10) == device;
 }
 
-/* One member, at its key; returns behind its value, NULL: there is none. */
+/* Writes one member, at its key; returns the position after its value, NULL: none. */
 static const char *put_member(hd_status *out_status, ow_writer *w, uint32_t node, const char *p)
 {
     hd_json_text key, text;

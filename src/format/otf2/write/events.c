@@ -1,7 +1,7 @@
-/* events.c - the records of one location, in the order of time
+/* events.c - writes the records of one location in order of time
  *
- * Slices end before the next starts at the same time, and behind points at their end, so times never decrease and
- * regions always nest. A copy is an RMA operation inside its region, a collective a collective.
+ * Slices end before the next one starts at the same time, and after points at their end, so times never decrease and
+ * regions always nest. A copy is an RMA operation inside its region, a collective a collective operation.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ typedef struct open_region {
     uint32_t comm, root;
     bool receives; /* a message, at its end, from the member `root` */
     uint64_t sent, received;
-    int64_t end_row; /* of the end or async table, whose arguments the Leave has; -1: none */
+    int64_t end_row; /* row in the end or async table whose arguments the Leave has; -1: none */
     hd_kind end_kind;
     uint32_t name, track; /* of the begin of an async slice */
 } open_region;
@@ -70,8 +70,8 @@ static hd_status leave_until(emitter *e, int64_t at, bool including)
 
 /* ---- copies and collectives ---- */
 
-/* The rank of the thread that launched a copy; if that is not known, of the one that has most to do in the process of
- * the device; the location itself if there is none. */
+/* The rank of the thread that launched a copy; if unknown, of the busiest thread in the device's process; the location
+ * itself if there is none. */
 static uint32_t host_rank(const emitter *e, const hd_event *event)
 {
     const ow_writer *w = e->w;
@@ -102,7 +102,7 @@ static uint64_t product(uint64_t a, uint64_t b)
     return __builtin_mul_overflow(a, b, &out) ? UINT64_MAX : out;
 }
 
-/* PyTorch tells the other side of `send` and `recv`, by its rank in the job. */
+/* PyTorch gives the peer of `send` and `recv` by its rank in the job. */
 static hd_status start_message(emitter *e, open_region *region, const hd_event *event, hd_string name, int64_t own)
 {
     ow_writer *w = e->w;
@@ -150,7 +150,7 @@ static hd_status push(emitter *e, const open_region *region)
     return HD_OK;
 }
 
-/* What every region's Enter has. */
+/* Common data of every region's Enter. */
 static hd_status enter(emitter *e, uint32_t *out_region, const ow_item *item, const hd_event *event)
 {
     ow_writer *w = e->w;
@@ -229,7 +229,7 @@ static hd_status write_memory(emitter *e, const ow_item *item)
     return ow_write_memory(e->w, e->out, &event, e->w->locations[e->location].place, time_of(e->w, item->start));
 }
 
-/* A point may stand in several messages: a step receives and sends. The first of its records tells of it, the others
+/* A point may be in several messages: a step receives and sends. The first of its records represents it, the others
  * have the phase '-'. */
 static hd_status add_point(ow_writer *w, const ow_item *item, const hd_event *event)
 {

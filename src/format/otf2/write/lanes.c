@@ -1,8 +1,8 @@
-/* lanes.c - the items of a place in order, dealt to lanes on which slices nest
+/* lanes.c - sorts the items of a place and distributes them to lanes on which slices nest
  *
- * Order   by time; at one time slices, the longer ones first, then flows and counters, then points. Slices end before
- * others start, flows and points at the end of a slice belong into it. Lanes   a slice goes to the first lane on which
- * it crosses nothing. A point of a flow goes where its slice is.
+ * Order   by time; at equal times slices, the longer ones first, then flows and counters, then points. Slices end
+ *         before others start; flows and points at the end of a slice belong to it
+ * Lanes   a slice goes to the first lane on which it crosses nothing; a point of a flow to that of its slice
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "base/sorted.h"
 #include "format/otf2/write/write.h"
 
-/* A location costs two files: with more lanes than these, slices are cut to fit the last one. */
+/* A location needs two files: beyond this number of lanes, slices are cut to fit the last one. */
 enum { LANE_MAX = 512 };
 
 typedef struct span {
@@ -32,7 +32,7 @@ typedef struct dealer {
     size_t count, capacity;
     int64_t last_start; /* of the slice dealt last, and its lane */
     uint16_t last_lane;
-    size_t waiting; /* first of the items that wait for the next slice; those behind it are flows too */
+    size_t waiting; /* first of the items held back for the next slice; the items after it are flows too */
     bool waits;
 } dealer;
 
@@ -125,7 +125,7 @@ static void deal_flow(dealer *d, ow_item *items, size_t i)
     }
 }
 
-/* Flows that bind to the next slice have waited for it; what is no such flow among them has its lane. */
+/* Flows that bind to the next slice were held back for it; other items among them already have a lane. */
 static void settle_waiting(dealer *d, ow_item *items, size_t end)
 {
     for (size_t i = d->waiting; d->waits && i < end; i++) {

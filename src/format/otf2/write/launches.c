@@ -1,6 +1,6 @@
-/* launches.c - which row of a process launched a copy: the one of the call with its correlation id
+/* launches.c - the track that launched a copy: that of the call with its correlation id
  *
- * Correlation ids count within a process, so they are looked up under the process that made the device.
+ * Correlation ids are unique within a process, so they are looked up in the process that created the device.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* markers.c - instants of the whole trace as markers, which viewers draw across all rows
+/* markers.c - instants of the whole trace as markers, which viewers draw across all tracks
  *
- * They also stand in their rows with all their arguments, as every instant does.
+ * They are also on their tracks with all their arguments, like every instant.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* metrics.c - counters: a metric class per counter and its keys, an instance per location group
  *
  * A class has one member per number of a sample's arguments. A member is INT64 if all samples of its name and key are
- * integers, else DOUBLE. Memory is ABSOLUTE_POINT: true when it was sampled; all else holds until the next sample.
+ * integers, else DOUBLE. Memory is ABSOLUTE_POINT: valid at the sample; all others are valid until the next sample.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -126,7 +126,7 @@ hd_status ow_write_metric(ow_writer *w, OTF2_EvtWriter *events, const hd_event *
     return HD_OK;
 }
 
-/* ---- memory of devices, which Kineto tells in instants ---- */
+/* ---- memory of devices, in Kineto's instants ---- */
 
 /* The group of a device in the process's rank, else that of the process. */
 static uint32_t scope_of(const ow_writer *w, uint32_t place, int64_t type, int64_t device)
@@ -144,7 +144,7 @@ static hd_status memory_class(uint32_t *out, ow_writer *w, int64_t type, int64_t
     if (w->metrics[*out].memory_member) return HD_OK;
     w->metrics[*out].memory_member = w->member_count + 1;
     for (int i = 0; i < 2; i++) {
-        /* numbered with the others, so that they have a place in their map */
+        /* numbered with the others, so that they have an entry in their map */
         bool created;
         uint32_t key = i ? w->keys.reserved : w->keys.allocated;
         uint32_t *slot = ow_map_get(&w->metric_members, UINT64_MAX - *out, (uint64_t)i, &created);
@@ -170,7 +170,7 @@ hd_status ow_write_memory(ow_writer *w, OTF2_EvtWriter *events, const hd_event *
     uint32_t class_ref = 0, ref = 0;
     for (int i = 0; i < 2; i++) {
         values[i].unsigned_int = ow_arg_count(w, event, keys[i], UINT64_MAX);
-        if (values[i].unsigned_int == UINT64_MAX) return HD_OK; /* this one does not say both */
+        if (values[i].unsigned_int == UINT64_MAX) return HD_OK; /* this sample does not have both */
     }
     hd_event_arg_int(&type, w->trace, event, w->keys.device_type);
     hd_event_arg_int(&device, w->trace, event, w->keys.device_id);
@@ -192,7 +192,7 @@ static hd_status write_memory_member(ow_writer *w, uint32_t ref)
             : ow_format(w, "%s %lld %.*s", kind, (long long)member->device, (int)(key.size & 0xff), key.data);
     uint32_t about = ow_text(w, "of the [memory] instants"), unit = ow_text(w, "B");
     if (text == HD_NONE || about == HD_NONE || unit == HD_NONE) return w->err->status;
-    /* The type tells our reader that the instants have it all. */
+    /* The type shows our reader that the instants have all the data. */
     OW_TRY(w, OTF2_GlobalDefWriter_WriteMetricMember(w->defs, ref, text, about, OTF2_METRIC_TYPE_OTHER,
                                                      OTF2_METRIC_ABSOLUTE_POINT, OTF2_TYPE_UINT64, OTF2_BASE_DECIMAL, 0,
                                                      unit));

@@ -1,8 +1,8 @@
 /* pairs.c - flows as messages, points of async slices as slices
  *
- * Flows   joined as model/flows/bind.h says: a message goes from a start or step to the step or end that comes from it.
- *         A point without any message has no home.
- * Async   paired as model/pairing/async.h says. Steps and lone ends are points.
+ * Flows   joined by model/flows/bind.h: a message goes from a start or step to the next step or end. A point without
+ *         any message is lost.
+ * Async   paired by model/pairing/async.h. Steps and ends without a begin are points.
  */
 #include <stdlib.h>
 #include <string.h>

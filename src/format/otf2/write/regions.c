@@ -107,7 +107,7 @@ static ow_region classify(const ow_writer *w, hd_string name, hd_string category
 
 /* ---- Python frames ---- */
 
-/* "path(57): f": the length of the path and the line; false: it is no such name. */
+/* "path(57): f": the length of the path and the line; false: not such a name. */
 static bool parse_frame(size_t *out_path, uint32_t *out_line, hd_string name)
 {
     const char *end = name.size ? memmem(name.data, name.size, "): ", 3) : NULL;

@@ -1,5 +1,4 @@
-/* strings.c - definitions that are written when first used: strings and attributes; the map they are kept in
- */
+/* strings.c - definitions that are written at first use: strings and attributes; and the map they are in */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* tree.c - machine > host > device, location groups, locations
  *
- * Properties of groups and locations hold what a track was: pid, tid, name, labels, sort index, rank, device, stream.
+ * Properties of groups and locations have the data of the track: pid, tid, name, labels, sort index, rank, device,
+ * stream.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +58,7 @@ static hd_status put_string(ow_writer *w, owner o, const char *name, uint32_t id
     return put_property(w, o, name, OTF2_TYPE_STRING, (OTF2_AttributeValue){.stringRef = ow_string(w, id)});
 }
 
-/* Numbers as such where they fit, strings and others as text. */
+/* Numbers if they fit, strings and others as text. */
 static hd_status put_ident(ow_writer *w, owner o, const char *name, hd_ident ident)
 {
     hd_string text = hd_trace_string(w->trace, ident.text);
@@ -239,7 +240,7 @@ static hd_status write_metadata(ow_writer *w)
     return ow_node_text(w, OW_NODE_MACHINE, key_id, ow_format(w, "%llu", (unsigned long long)w->shift));
 }
 
-/* As PyTorch's profiler tells it. */
+/* From PyTorch's profiler. */
 static uint32_t host_name(ow_writer *w)
 {
     hd_string json = hd_trace_metadata_find(w->trace, "hostname");

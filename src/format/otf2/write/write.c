@@ -81,7 +81,7 @@ static hd_status prepare(ow_writer *w)
     return HD_OK;
 }
 
-/* The process that made each device: of the same rank, the one with most calls of the runtime. */
+/* The process that created each device: of the same rank, the one with most runtime calls. */
 static void find_creators(ow_writer *w)
 {
     for (size_t i = 0; i < w->group_count; i++) {
@@ -231,8 +231,8 @@ hd_status ow_copy_file(ow_writer *w, const char *from, const char *to)
     return fine ? HD_OK : hd_error_set(w->err, HD_ERR_IO, to, HD_OFFSET_NONE, "cannot be written: %s", strerror(errno));
 }
 
-/* Readers look for a file of local definitions per location, though nothing is local. The library clears 4 MiB for each
- * that it writes; all are alike, so it writes the first, and that is copied. */
+/* Readers require a file of local definitions per location, though there are none. The library clears 4 MiB for each
+ * that it writes; all are equal, so only the first is written, and then copied. */
 static hd_status write_local_definitions(ow_writer *w, const char *folder)
 {
     char first[4200], path[4200];
@@ -259,7 +259,7 @@ static hd_status write_all_events(ow_writer *w, const char *folder)
             w->options->progress(w->options->progress_user, w->written, hd_trace_event_count(w->trace));
     }
     OW_TRY(w, OTF2_Archive_CloseEvtFiles(w->archive));
-    return w->options->part ? HD_OK : write_local_definitions(w, folder); /* a part gets them where it is joined */
+    return w->options->part ? HD_OK : write_local_definitions(w, folder); /* a part gets them when it is joined */
 }
 
 static hd_status write_archive(ow_writer *w, const char *folder)
@@ -318,7 +318,7 @@ static hd_status account(ow_writer *w)
     return HD_OK;
 }
 
-/* The ledger is told before the archive gets its name, so that strict can refuse it. */
+/* The ledger is filled before the archive gets its name, so that strict can refuse it. */
 static hd_status tell_notes(ow_writer *w)
 {
     for (int i = 0; i < OW_NOTE_COUNT; i++) {

@@ -1,9 +1,10 @@
-/* write.h - what the files of the OTF2 writer share
+/* write.h - shared by the files of the OTF2 writer
  *
- * Plan     every event becomes an item of a place: a track's own row, its counters, or its async slices of one
- * category. The items of a place are sorted and dealt to lanes on which slices nest; each lane is a location. Events
- * location after location is written; strings, attributes and regions are defined when they are first used. Ends system
- * tree, groups of locations, locations with their counts, communicators, metrics.
+ * Plan     every event becomes an item of a place: a track's own lane, its counters, or its async slices of one
+ *          category. The items of a place are sorted and distributed to lanes on which slices nest; each lane is a
+ *          location
+ * Events   are written location by location; strings, attributes and regions are defined at first use
+ * Ends     system tree, groups of locations, locations with their counts, communicators, metrics
  *
  * In: a trace. Out: an archive. Begin with write.c.
  */
@@ -20,11 +21,10 @@
 
 /* ---- a map from two integers to a small one ---- */
 
-/* The value of a key, plus 1. If it has none yet it gets the number of keys so far, and *created is true. NULL: no
- * memory. */
+/* The value of a key, plus 1. A new key gets the number of keys so far, and *created is true. NULL: no memory. */
 uint32_t *ow_map_get(hd_map *map, uint64_t a, uint64_t b, bool *created);
 
-/* Series of one metric: the library counts them in a byte. */
+/* Series per metric: the library counts them in a byte. */
 enum { OW_SERIES_MAX = 255 };
 
 /* ---- the plan ---- */
@@ -83,7 +83,8 @@ typedef struct ow_group {
     uint64_t slices, launches;
     uint32_t main_location; /* of a process: the one with most slices; HD_NONE */
     uint32_t creator;       /* of a device: group, or HD_NONE */
-    uint32_t ref;           /* of its definition: processes first, since a device names the one that made it */
+    uint32_t ref;           /* of its definition: processes first, since a device refers to the process that created it
+                               */
 } ow_group;
 
 /* How an argument of a shape is written. */
@@ -98,7 +99,7 @@ typedef struct ow_shape {
     bool seen;
 } ow_shape;
 
-/* What the writer wants to know of arguments, by the string ids of their keys. */
+/* Arguments that the writer uses, by the string ids of their keys. */
 typedef struct ow_keys {
     uint32_t bytes, collective, in_elements, out_elements, dtype, group_name, group_description, group_ranks, root,
         source, destination, memory, allocated, reserved, device_type, device_id;
@@ -136,7 +137,7 @@ typedef struct ow_comm {
     bool is_flow;
     uint32_t flow_name, flow_category; /* strings of the trace */
     bool is_pair;                      /* messages between two ranks; is_collective as well */
-    bool is_whole;                     /* both are in the archive, or may be in that which it is part of */
+    bool is_whole;                     /* both are in the archive, or may be in the one that it will be joined into */
     uint32_t pair[2];                  /* location of the lower, the higher rank; HD_NONE: none has sent or received */
     uint64_t *members;                 /* of a collective one: ranks among the locations with collectives, ascending */
     size_t member_count, member_capacity;
@@ -185,7 +186,7 @@ typedef struct ow_writer {
     ow_group *groups;
     size_t group_count, group_capacity;
     hd_map group_of;
-    uint8_t *flow_written; /* by row of the flow table: a record has told of the point */
+    uint8_t *flow_written; /* by row of the flow table: a record represents the point */
     ow_message *messages;
     size_t message_count, message_capacity;
     ow_pair *pairs;
@@ -239,7 +240,7 @@ hd_status ow_open_archive(ow_writer *w, const char *folder);
 hd_status ow_close_archive(ow_writer *w, const char *folder);
 hd_status ow_write_clock(ow_writer *w); /* of low_ns, high_ns, shift */
 hd_status ow_copy_file(ow_writer *w, const char *from, const char *to);
-/* Frees what it holds. */
+/* Frees its memory. */
 void ow_deinit(ow_writer *w);
 
 /* collect.c, pairs.c, lanes.c */
@@ -252,8 +253,7 @@ uint32_t ow_place_of(ow_writer *w, ow_place_type type, uint32_t track, uint32_t 
 /* Times outside the trace's own span are written at its near end; true if it was so. */
 bool ow_clamp(const ow_writer *w, int64_t *ns);
 
-/* strings.c: references of definitions, which are written when first asked for; HD_NONE: failed, and
- * w->err says why. */
+/* strings.c: references of definitions, which are written at first use; HD_NONE: failed, see w->err. */
 uint32_t ow_string(ow_writer *w, uint32_t id);
 uint32_t ow_text(ow_writer *w, const char *literal);
 uint32_t ow_format(ow_writer *w, const char *format, ...) HD_PRINTF(2, 3);
@@ -285,7 +285,7 @@ hd_status ow_region_of(uint32_t *out, ow_writer *w, const hd_event *event);
 hd_status ow_flow_comm(uint32_t *out, ow_writer *w, const hd_event *event);
 hd_status ow_window(ow_writer *w);
 hd_status ow_process_group(uint32_t *out, ow_writer *w, const hd_event *event, uint32_t location);
-/* The communicator of two ranks, and whether the location is the one by which `own` takes part in it. */
+/* The communicator of two ranks, and whether the location is the one with which `own` takes part in it. */
 hd_status ow_rank_pair(uint32_t *out, bool *out_takes_part, ow_writer *w, const hd_event *event, uint32_t location,
                        int64_t own, int64_t peer);
 uint8_t ow_collective_of(hd_string name);
@@ -298,7 +298,7 @@ hd_status ow_write_metric(ow_writer *w, OTF2_EvtWriter *events, const hd_event *
 hd_status ow_write_memory(ow_writer *w, OTF2_EvtWriter *events, const hd_event *event, uint32_t place, uint64_t time);
 hd_status ow_write_metrics(ow_writer *w);
 
-/* markers.c. The library keeps them in memory; a viewer shows a few at best. */
+/* markers.c. The library keeps them in memory, and viewers show only a few. */
 enum { OW_MARKERS_MAX = 100000 };
 hd_status ow_write_markers(ow_writer *w);
 

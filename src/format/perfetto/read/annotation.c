@@ -1,7 +1,7 @@
-/* annotation.c - debug annotations and the typed arguments that are read
+/* annotation.c - debug annotations, and the known typed arguments
  *
- * Numbers, bools and texts become values of their type; dicts, arrays and JSON one JSON text. Messages whose type only
- * their producer knows are counted.
+ * Numbers, bools and texts become values of their type; dicts, arrays and JSON one JSON text. Messages with a type
+ * known only to their producer are counted.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 enum { DEPTH_LIMIT = 64 };
 
-/* The fields of a debug annotation: what is named, and the value that stands last. */
+/* The fields of a debug annotation: its name, and the last value. */
 typedef struct annotation {
     uint32_t name; /* string id */
     bool has_value, is_dict, is_array;
@@ -145,7 +145,7 @@ static hd_status put_nested(perfetto_reader *reader, const hd_proto_field *field
     return HD_OK;
 }
 
-/* Our writer has JSON that it does not take apart as a nested value that is a string by itself. */
+/* Our writer stores JSON without splitting it as a nested value that is a single string. */
 static bool put_nested_json(perfetto_reader *reader, const hd_proto_field *field)
 {
     hd_proto_reader message = hd_proto_reader_of(field->data, field->size);
@@ -222,7 +222,8 @@ static hd_status put_annotation(perfetto_reader *reader, const perfetto_sequence
 
 /* ---- as a value ---- */
 
-/* Our writer has members of the event beside its args as annotations `event.KEY`. What other fields hold stays so. */
+/* Our writer stores members of the event outside args as annotations `event.KEY`. Such keys of other fields are left
+ * unchanged. */
 static hd_arg_scope scope_of(uint32_t *key, perfetto_reader *reader, hd_arg_type type, int64_t bits)
 {
     static const char *const held[] = {"ph",  "ts",   "dur", "name", "cat",   "pid",
@@ -245,7 +246,7 @@ static hd_status add_value(perfetto_reader *reader, uint32_t key, hd_arg_type ty
     return perfetto_add_arg(reader, &reader->args, key, type, scope, bits);
 }
 
-/* reader->json as the value: an object or array, or what a scalar in it says. */
+/* Adds reader->json as the value: an object or array, or a scalar. */
 static hd_status add_json(perfetto_reader *reader, uint32_t key)
 {
     const char *data = reader->json.data;

@@ -1,7 +1,8 @@
 /* clock.c - clock snapshots, and times of other clocks
  *
- * Every two clocks of a snapshot become a pair of readings. A time goes from its clock to the trace's over the pairs on
- * the shortest way, each step by the last reading at or before it, as if both clocks ran at one speed from there on.
+ * Every two clocks of a snapshot become a pair of readings. A time is converted from its clock to the trace's over the
+ * shortest chain of pairs, each step by the last reading at or before it, as if both clocks ran at equal speed from
+ * there on.
  */
 #include <stdlib.h>
 
@@ -56,7 +57,7 @@ static hd_status add_reading(perfetto_reader *reader, uint32_t from, uint32_t to
     }
     perfetto_clock_pair *pair = &c->pairs[index];
     struct perfetto_reading *last = pair->count ? &pair->list[pair->count - 1] : NULL;
-    if (last && from_ns <= last->from_ns) { /* one clock went back: what stands there already is as good */
+    if (last && from_ns <= last->from_ns) { /* a clock went back: the existing pair is as good */
         if (from_ns < last->from_ns) perfetto_note(reader, "perfetto.snapshot-out-of-order", HD_LEDGER_NOTE, 1);
         return HD_OK;
     }
@@ -224,7 +225,7 @@ bool perfetto_trace_time(int64_t *out, perfetto_reader *reader, const perfetto_s
         *out = (int64_t)time;
         return time <= INT64_MAX || out_of_range(reader);
     }
-    if (!c->trace_clock && !is_of_sequence(clock_id)) c->trace_clock = clock_id; /* nobody said otherwise */
+    if (!c->trace_clock && !is_of_sequence(clock_id)) c->trace_clock = clock_id; /* the default trace clock */
     if (get_clock(&index, reader, clock_id, sequence) != HD_OK) {
         reader->text.failed = true; /* no memory: said at the end */
         return false;

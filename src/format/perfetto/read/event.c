@@ -92,7 +92,7 @@ static hd_status read_argument(bool *out_known, perfetto_reader *reader, const p
     }
 }
 
-/* Times of the old form count from what the thread descriptor said. */
+/* Times of the old form are relative to the thread descriptor's. */
 static void read_old_time(perfetto_event *e, perfetto_reader *reader, perfetto_sequence *s, const hd_proto_field *f)
 {
     uint64_t us = f->value;
@@ -210,8 +210,8 @@ static hd_status add_flows(perfetto_reader *reader, uint32_t track, int64_t time
     return HD_OK;
 }
 
-/* What our writer made arguments of: the id of an event, that its duration is not known, and of an asynchronous one its
- * duration and the track of its thread, HD_NONE: it has none of its own. */
+/* Reads members that our writer stored as arguments: the id of an event, the mark of an unknown duration, and of an
+ * asynchronous event its duration and the track of its thread, HD_NONE: none of its own. */
 static hd_status take_members(hd_row *row, bool *no_duration, uint32_t *out_track, perfetto_reader *reader)
 {
     static const struct {

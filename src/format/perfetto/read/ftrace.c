@@ -1,9 +1,9 @@
 /* ftrace.c - FtraceEventBundle packets -> rows, by the code that reads ftrace (format/tracepoint)
  *
- * A bundle is of one CPU, and those of several come one behind the other: events are kept as they are until all is
- * read, then placed in the order of their times. Known are events of scheduling, interrupts, power and GPUs; each of
- * the others is counted. Switches and wakeups also come as columns (compact_sched), without the thread that was left,
- * which is the one that the CPU was switched to before.
+ * A bundle is of one CPU, and bundles of several CPUs follow each other: events are kept undecoded until all are read,
+ * then placed in order of time. Events of scheduling, interrupts, power and GPUs are known; others are counted.
+ * Switches and wakeups also occur as columns (compact_sched), without the previous thread, which is that of the CPU's
+ * previous switch.
  */
 #include <stdlib.h>
 
@@ -70,7 +70,7 @@ struct perfetto_kernel_event {
     uint32_t size, kind, cpu;
 };
 
-/* What all events of a bundle share. */
+/* Data shared by all events of a bundle. */
 typedef struct bundle {
     perfetto_reader *reader;
     perfetto_sequence *sequence;
@@ -151,7 +151,7 @@ static void put_name(hd_bytes *out, const columns *c, uint32_t number, uint64_t 
     if (index < c->name_count) hd_pb_put_bytes(out, number, c->names[index].data, c->names[index].size);
 }
 
-/* Each row becomes the message that it stands for. */
+/* Converts each row to the message that it represents. */
 static hd_status keep_rows(const bundle *b, columns *c, bool are_switches)
 {
     hd_bytes out = {0};
@@ -261,8 +261,8 @@ static bool is_address(const char *key)
            strcmp(key, "handler") == 0;
 }
 
-/* The flags of states by the kernel's version, since the trace has no print format. Perfetto takes old ones where it
- * does not say its version. */
+/* The state flags by kernel version, since the trace has no print format. Without a version Perfetto assumes old
+ * ones. */
 static const char *states_of(const perfetto_reader *r)
 {
     static const char old[] = "{ 1, \"S\" }, { 2, \"D\" }, { 4, \"T\" }, { 8, \"t\" }, { 16, \"X\" }, { 32, \"Z\" }, "

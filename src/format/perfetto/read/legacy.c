@@ -91,7 +91,7 @@ static hd_status add_members(perfetto_reader *reader, const perfetto_legacy *l, 
     return HD_OK;
 }
 
-/* A flow of the second form: the slice itself says where it comes from or goes to. */
+/* A flow of the second form: the slice itself has its source or destination. */
 static hd_status add_bound_flow(perfetto_reader *reader, const perfetto_legacy *l, uint32_t track, int64_t time_ns)
 {
     static const char phases[] = {0, 'f', 's', 't'};

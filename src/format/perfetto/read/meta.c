@@ -79,7 +79,7 @@ hd_status perfetto_read_chrome_events(perfetto_reader *reader, const hd_proto_fi
     return perfetto_check(reader, &message);
 }
 
-/* Tracks whose slices are not asked what they are. */
+/* Tracks whose kind does not depend on their slices. */
 static hd_status find_streams(perfetto_reader *reader)
 {
     uint8_t *told = calloc((size_t)hd_trace_track_count(hd_builder_trace(reader->builder)) + 1, 1);
@@ -97,7 +97,8 @@ static hd_status find_streams(perfetto_reader *reader)
     return status;
 }
 
-/* What top-level keys say; of the two base times, the clocks' is right: who writes the file may have moved all times.
+/* Facts from top-level keys; of the two base times, that of the clocks is right: the file's writer may have moved all
+ * times.
  */
 hd_status perfetto_find_facts(perfetto_reader *reader)
 {

@@ -1,7 +1,8 @@
-/* names.c - names, order and identities of tracks, once all descriptors are there
+/* names.c - names, order and identities of tracks, once all descriptors were read
  *
- * A track that is neither a process nor a thread has the pid of the process above it and as tid its name, behind the
- * names of the groups between them. Below no process, the topmost track becomes the process if it has children.
+ * A track that is neither a process nor a thread has the pid of its ancestor process, and as tid its name, prefixed
+ * with the names of the groups in between. Without an ancestor process, the topmost track becomes the process if it has
+ * children.
  */
 #include <stdio.h>
 #include <string.h>
@@ -65,7 +66,7 @@ pf_told perfetto_told_of(const perfetto_reader *reader, const perfetto_track *t)
     return pf_told_of(hd_builder_string(reader->builder, t->description));
 }
 
-/* A pid or tid as our writer tells it: a number where it reads as a whole one. */
+/* A pid or tid from our writer: a number if it is a whole one. */
 static hd_ident told_ident(perfetto_reader *reader, hd_string text)
 {
     size_t at = text.size && text.data[0] == '-';
@@ -167,7 +168,7 @@ static size_t find_path(uint32_t path[PATH_LIMIT], uint32_t *out_above, const pe
     return count;
 }
 
-/* Give the track (pid, tid), or what tells it apart from another of these. */
+/* Sets the track's (pid, tid), or a variant that is unique. */
 static hd_status identify(perfetto_reader *reader, uint32_t index, hd_ident pid, hd_ident tid)
 {
     perfetto_track *t = &reader->tracks[index];

@@ -1,4 +1,4 @@
-/* packet.c - one packet: its sequence, its time, what it carries */
+/* packet.c - one packet: its sequence, its time, its contents */
 #include "base/bytes.h"
 #include "base/io/compress.h"
 #include "format/perfetto/read/reader.h"
@@ -7,7 +7,7 @@
 
 enum { DECOMPRESSED_LIMIT = 512 << 20 };
 
-/* What a packet may carry that has no place in a trace. */
+/* Contents of a packet without a place in a trace. */
 typedef struct cargo {
     uint16_t number;
     uint8_t level;
@@ -108,7 +108,7 @@ static hd_status read_compressed(perfetto_reader *reader, const hd_proto_field *
     hd_status inflated =
         (zlib ? hd_zlib_decompress : hd_zstd_decompress)(&bytes, field->data, field->size, DECOMPRESSED_LIMIT, NULL);
     reader->base = bytes.data ? bytes.data : base;
-    reader->base_size = 0; /* offsets within it mean nothing to who looks at the file */
+    reader->base_size = 0; /* offsets within it do not refer to the file */
     hd_status status = inflated == HD_ERR_MEMORY ? HD_NOMEM(reader->err) : HD_OK;
     if (inflated == HD_OK || (inflated == HD_ERR_DAMAGED && !reader->options->strict))
         status = perfetto_read_trace(reader, bytes.data, bytes.size);
@@ -159,7 +159,7 @@ static hd_status read_fields(packet *out, perfetto_reader *reader, const uint8_t
         case HD_PROTO_VARINT(PF_PACKET_MACHINE_ID):
             if (f.value) perfetto_note(reader, "perfetto.machine-merged", HD_LEDGER_NOTE, 1);
             break;
-        default: /* a oneof: nobody writes two, unless a length is damaged and this is the next packet */
+        default: /* a oneof: two occur only if a length is damaged and this is the next packet */
             if (out->has_data)
                 return hd_error_set(reader->err, HD_ERR_DAMAGED, NULL, reader->packet_offset,
                                     "a packet that carries two things (fields %u and %u)", hd_proto_number(&out->data),
@@ -188,7 +188,7 @@ static hd_status update_sequence(perfetto_sequence **out, perfetto_reader *reade
     return HD_OK;
 }
 
-/* What needs a time, which is of the packet's clock, or the sequence's, or the trace's. */
+/* Contents that need a time, on the clock of the packet, the sequence, or the trace. */
 static hd_status read_timed(perfetto_reader *reader, perfetto_sequence *s, const packet *p)
 {
     int64_t time_ns = 0;
@@ -204,7 +204,7 @@ static hd_status read_timed(perfetto_reader *reader, perfetto_sequence *s, const
     }
 }
 
-/* What the packet carries. */
+/* Reads the contents of the packet. */
 static hd_status read_data(perfetto_reader *reader, perfetto_sequence *s, const packet *p)
 {
     if (!p->has_data) return HD_OK;
@@ -247,8 +247,8 @@ void perfetto_lose(perfetto_reader *reader, uint32_t sequence_id)
     perfetto_lose_time(reader, sequence_id);
 }
 
-/* Damage within the packet, or within what is compressed in it: only this is left out, and of compressed packets only
- * what comes behind the damage. */
+/* Damage within the packet, or within its compressed data: only the packet is skipped, and of compressed packets only
+ * those after the damage. */
 static hd_status pass_damage(perfetto_reader *reader, const packet *p, bool fields_read, bool state_read)
 {
     perfetto_sequence *s;

@@ -2,15 +2,15 @@
  *
  * Format   one protobuf message `Trace`: packets of field 1, one after the other. Specified by the .proto files of the
  *          Perfetto project; written by its SDKs, Chrome, Android, traceconv, JAX and TensorFlow, and this program
- * Sniffs   the first packet: length and fields must fit, what they hold must read as messages, and a second packet or
- *          the end follows
+ * Sniffs   the first packet: length and fields must fit, their contents must parse as messages, and a second packet or
+ *          the end must follow
  * Maps     see docs/formats/perfetto.md; packets without a home -> ledger `perfetto.packet-…`, one code per kind
  * Units    times of any clock -> int64 ns of the trace's clock
  * Shapes   n packets -> n rows or fewer: begin and end become one slice
  * Limits   512 MiB a packet, as stored and decompressed
- * Damage   a packet that contradicts itself or does not decompress is left out; behind what is no packet, reading goes
- * on with the next that is; a file cut off within a packet is read up to there Errors   FORMAT when the first packet is
- * none; DAMAGED when strict, or no packet can be read
+ * Damage   a packet that contradicts itself or does not decompress is skipped; after bytes that are not a packet,
+ *          reading continues with the next one; a file cut off within a packet is read up to the cut
+ * Errors   FORMAT when the first packet is invalid; DAMAGED when strict, or no packet can be read
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ enum {
     BUFFER_BYTES = 1 << 20,
     PACKET_LIMIT = 512 << 20,
     HEADER_BYTES = 2 * 10,
-    LOOK_BYTES = 512,       /* of what may be a packet, when one is searched */
+    LOOK_BYTES = 512,       /* of a possible packet, when one is searched */
     FOUND_LIMIT = 16 << 20, /* of a packet that is found by searching */
 };
 
@@ -36,7 +36,7 @@ static bool is_no_number(size_t at, size_t size, size_t have)
     return have == size || have - at >= HD_PROTO_VARINT_BYTES;
 }
 
-/* Whether bytes read as the fields of a message, as far as they are there: names and other texts hardly do. */
+/* Whether bytes parse as the fields of a message, as far as available: names and other texts hardly ever do. */
 static bool is_message(const unsigned char *data, size_t size, size_t have)
 {
     for (size_t at = 0; at < have;) {
@@ -102,7 +102,7 @@ static bool is_packet(const unsigned char *data, size_t size, size_t have)
     return true;
 }
 
-/* JSON behind an empty line begins like a packet: its text has no bytes below a space but white space. */
+/* JSON after an empty line begins like a packet: JSON has no bytes below a space except white space. */
 static bool is_json_text(const unsigned char *head, size_t size)
 {
     size_t i = 0;
@@ -182,7 +182,7 @@ typedef struct window {
     bool ended;
 } window;
 
-/* At least `wanted` bytes from w->at on, or all there are. Memory grows with what arrives, not with what is promised.
+/* At least `wanted` bytes from w->at on, or all there are. Memory grows with the bytes read, not with the claimed size.
  */
 static hd_status fill(window *w, perfetto_reader *reader, size_t wanted)
 {
@@ -212,14 +212,14 @@ static hd_status fill(window *w, perfetto_reader *reader, size_t wanted)
     return HD_OK;
 }
 
-/* The sniff of what stands `at` bytes behind w->at. */
+/* Sniffs at `at` bytes after w->at. */
 static int sniff_at(const window *w, size_t at)
 {
     size_t have = w->size - w->at - at;
     return perfetto_sniff(w->data + w->at + at, have < LOOK_BYTES ? have : LOOK_BYTES);
 }
 
-/* Whether a packet stands at w->at: whole, and behind it another one or the end. */
+/* Whether a packet is at w->at: whole, and followed by another one or the end. */
 static hd_status is_packet_here(bool *out, window *w, perfetto_reader *reader)
 {
     uint64_t tag, length;
@@ -253,7 +253,7 @@ static hd_status find_packet(window *w, perfetto_reader *reader)
     return HD_OK;
 }
 
-/* What begins at w->at is no packet: on with the next one. */
+/* No packet begins at w->at: moves on to the next one. */
 static hd_status skip_damage(window *w, perfetto_reader *reader, const char *what)
 {
     bool first = reader->packet_count == 0 && reader->damaged_count == 0;
@@ -264,7 +264,7 @@ static hd_status skip_damage(window *w, perfetto_reader *reader, const char *wha
     return find_packet(w, reader);
 }
 
-/* The input ends within what begins at w->at; or a length is wrong, and packets follow all the same. */
+/* The input ends within the packet at w->at; or a length is wrong, and packets follow anyway. */
 static hd_status skip_cut(window *w, perfetto_reader *reader)
 {
     uint64_t offset = reader->packet_offset;
@@ -329,10 +329,10 @@ static hd_status read_next(window *w, perfetto_reader *reader)
     HD_TRY(fill(w, reader, size + LOOK_BYTES));
     have = w->size - w->at;
     if (reader->group_damaged && (have == size || sniff_at(w, size))) {
-        w->at += size; /* what can be read of it is read */
+        w->at += size; /* its readable part was read */
         return HD_OK;
     }
-    return find_packet(w, reader); /* its length may be what is damaged */
+    return find_packet(w, reader); /* its length may be damaged */
 }
 
 static hd_status read_packets(perfetto_reader *reader)

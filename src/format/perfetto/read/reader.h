@@ -1,10 +1,10 @@
-/* reader.h - what the files of the Perfetto reader share
+/* reader.h - shared by the files of the Perfetto reader
  *
  *   read.c      the file: packets, one after the other
- *   packet.c    one packet: its sequence, its time, what it carries
+ *   packet.c    one packet: its sequence, its time, its contents
  *   sequence.c  packet sequences: interned data, defaults
  *   clock.c     clock snapshots, times of other clocks
- *   tracks.c    track descriptors; names.c  what the tracks are called in the end
+ *   tracks.c    track descriptors; names.c  final names of tracks
  *   event.c     track events; legacy.c those with phases of the Chrome format
  *   slices.c    begins and ends -> slices; flows; counters
  *   values.c    arguments; annotation.c debug annotations
@@ -43,7 +43,7 @@ typedef struct perfetto_sequence {
     struct perfetto_texts {
         uint32_t *list; /* string id + 1 by iid, 0: none */
         size_t count, used;
-    } texts[PERFETTO_TEXT_KINDS]; /* of small iids, as producers count them: found without hashing */
+    } texts[PERFETTO_TEXT_KINDS]; /* of small iids, which producers assign in sequence: found without hashing */
     bool has_track_uuid;          /* defaults */
     uint64_t track_uuid;
     uint32_t clock_id; /* 0: none */
@@ -51,7 +51,7 @@ typedef struct perfetto_sequence {
     size_t extra_count, extra_capacity, extra_double_count, extra_double_capacity;
     bool has_thread; /* from a thread descriptor of the old form */
     int64_t pid, tid;
-    int64_t time_us, thread_time_us, instructions; /* what deltas of the old form count from */
+    int64_t time_us, thread_time_us, instructions; /* bases of deltas of the old form */
 } perfetto_sequence;
 
 /* Interned things that are more than a text. */
@@ -63,11 +63,11 @@ typedef struct perfetto_record {
 /* ---- clocks ---- */
 
 typedef struct perfetto_clock {
-    uint32_t id, sequence; /* sequence: 0 unless it is a clock of one */
+    uint32_t id, sequence; /* sequence: 0 unless the clock is local to one */
     uint64_t unit_ns;
     bool incremental;
-    bool lost;       /* times are missing that later ones count from: nothing until the next snapshot */
-    int64_t last_ns; /* what an incremental time counts from */
+    bool lost;       /* a time that later ones are relative to is missing: none is valid until the next snapshot */
+    int64_t last_ns; /* base of an incremental time */
     uint32_t *pairs; /* those that start here */
     size_t pair_count, pair_capacity;
     uint32_t mark, via;          /* of the search for a path */
@@ -94,7 +94,7 @@ typedef struct perfetto_clocks {
     perfetto_clock_pair *pairs;
     size_t pair_count, pair_capacity;
     uint32_t version, mark;
-    uint32_t trace_clock; /* id, 0: not yet known */
+    uint32_t trace_clock; /* id, 0: unknown so far */
     bool primary;         /* a snapshot named it */
 } perfetto_clocks;
 
@@ -106,14 +106,14 @@ typedef struct perfetto_track {
     bool has_late; /* samples wait for the end */
     bool is_group; /* it says how its children are ordered */
     bool has_lanes, is_identified;
-    bool is_async, is_old_async; /* as our writer tells */
+    bool is_async, is_old_async; /* from our writer */
     uint32_t lane_of;            /* the track that has the slices which cross these, HD_NONE: none */
     int64_t pid, tid, rank;
     uint32_t name, process_name, labels, description;
-    uint32_t track;         /* the one its events stand on, HD_NONE: none yet */
+    uint32_t track;         /* track of its events, HD_NONE: none yet */
     uint32_t process_track; /* for counters */
     uint32_t unit;
-    uint32_t series, category; /* of a counter whose writer is ours */
+    uint32_t series, category; /* of a counter from our writer */
     bool has_series;
     int64_t multiplier;
     uint32_t generation; /* of the sum */
@@ -150,12 +150,12 @@ typedef struct perfetto_open_slice {
     size_t first_arg; /* in the args of its stack */
     perfetto_open_kind kind;
     uint64_t number;               /* in the order of begins */
-    size_t first_held;             /* those held that lie within it */
+    size_t first_held;             /* first of those held that are within it */
     size_t first_flow, flow_count; /* its flow points */
     int64_t point_ns;              /* when no slice within it is open, nor begins; HD_NO_TIME: not since it began */
 } perfetto_open_slice;
 
-/* An end whose begin has not been met. */
+/* An end whose begin has not been read. */
 typedef struct perfetto_lone_end {
     int64_t time_ns;
     uint64_t offset;
@@ -167,7 +167,7 @@ typedef struct perfetto_stack {
     perfetto_open_slice *open;
     size_t open_count, open_capacity;
     perfetto_args args;
-    perfetto_open_slice *held; /* closed, to be added behind the one around them */
+    perfetto_open_slice *held; /* closed ones, added after the slice around them */
     size_t held_count, held_capacity;
     perfetto_lone_end *ends;
     size_t end_count, end_capacity;
@@ -177,7 +177,7 @@ typedef struct perfetto_stack {
 typedef struct perfetto_flow {
     uint64_t id;
     int64_t time_ns;
-    int64_t point_ns; /* where no slice within its slice takes it, or HD_NO_TIME */
+    int64_t point_ns; /* for flow points that no slice inside takes, or HD_NO_TIME */
     uint64_t order;
     uint32_t track;
     char phase; /* 0: by its place in the flow; 'f': the last */
@@ -193,7 +193,7 @@ typedef struct perfetto_counter {
     uint32_t name, unit, series, category;
 } perfetto_counter;
 
-/* A counter's sample whose track is not described yet. */
+/* A counter's sample whose track has no descriptor yet. */
 typedef struct perfetto_late_sample {
     uint64_t uuid;
     int64_t time_ns;
@@ -213,8 +213,8 @@ typedef struct perfetto_reader {
 
     const uint8_t *base; /* bytes that offsets of errors count from */
     size_t base_size;
-    uint64_t base_offset;   /* and where those stand in the input */
-    uint64_t packet_offset; /* of the packet, or of the compressed one that holds it */
+    uint64_t base_offset;   /* and their offset in the input */
+    uint64_t packet_offset; /* of the packet, or of the compressed one that contains it */
     uint64_t packet_count, slice_count;
     uint64_t damaged_count;                  /* packets, and other bytes, that could not be read */
     bool group_damaged;                      /* the last of them: compressed packets, in a packet that is fine */
@@ -240,8 +240,8 @@ typedef struct perfetto_reader {
     hd_map used_pids;   /* (text of a pid, 0) */
 
     perfetto_stack *stacks; /* by lane */
-    uint32_t end_track;     /* where the end of an asynchronous slice stands, HD_NONE: where its begin does */
-    perfetto_stack spare;   /* room of a lane on which nothing is open: only open, held and args */
+    uint32_t end_track;     /* track of the end of an asynchronous slice, HD_NONE: that of its begin */
+    perfetto_stack spare;   /* buffers of a lane without open slices: only open, held and args */
     size_t stack_count, stack_capacity;
     perfetto_flow *flows;
     size_t flow_count, flow_capacity;
@@ -286,10 +286,10 @@ typedef struct perfetto_reader {
 
 /* ---- read.c ---- */
 
-/* HD_OK, or the damage that a failed reader of a message stands at. */
+/* HD_OK, or the damage at which a message's reader failed. */
 hd_status perfetto_check(perfetto_reader *reader, const hd_proto_reader *message);
 void perfetto_note(perfetto_reader *reader, const char *code, hd_ledger_level level, uint64_t count);
-/* A Trace message in memory: what compressed packets hold. */
+/* Reads a Trace message in memory: the contents of compressed packets. */
 hd_status perfetto_read_trace(perfetto_reader *reader, const uint8_t *data, size_t size);
 /* Room for one more element of a list. */
 hd_status perfetto_grow(perfetto_reader *reader, void **list, size_t *capacity, size_t count, size_t element_size);
@@ -308,9 +308,9 @@ void perfetto_ftrace_free(perfetto_reader *reader);
 
 /* A packet that contradicts itself or does not decompress is left out, and counted. */
 hd_status perfetto_read_packet(perfetto_reader *reader, const uint8_t *data, size_t size);
-/* Bytes that cannot be read may have been packets of a sequence (0: of any): times that count from others are lost, and
- * so is the state of a writer that clears it now and then. One that clears it once only adds to it, and what it says
- * later is understood all the same. */
+/* Unreadable bytes may have been packets of a sequence (0: of any): relative times are lost, and so is the state of a
+ * writer that clears it from time to time. A writer that clears it only once only adds to it, so that its later packets
+ * are still understood. */
 void perfetto_lose(perfetto_reader *reader, uint32_t sequence_id);
 
 /* ---- sequence.c ---- */
@@ -335,12 +335,12 @@ hd_status perfetto_append_u64(perfetto_reader *reader, uint64_t **list, size_t *
 
 hd_status perfetto_read_snapshot(perfetto_reader *reader, const perfetto_sequence *sequence,
                                  const hd_proto_field *field);
-/* What perfetto_lose says of incremental clocks. */
+/* The effect of perfetto_lose on incremental clocks. */
 void perfetto_lose_time(perfetto_reader *reader, uint32_t sequence_id);
 /* A time of a clock as nanoseconds of the trace's clock. false: out of range, and counted. */
 bool perfetto_trace_time(int64_t *out, perfetto_reader *reader, const perfetto_sequence *sequence, uint32_t clock_id,
                          uint64_t time);
-/* The time of a packet that is not read: a clock that tells times since the last packet goes on with each of them. */
+/* Applies the time of a skipped packet: a clock with times since the last packet advances with each of them. */
 void perfetto_pass_time(perfetto_reader *reader, const perfetto_sequence *sequence, uint32_t clock_id, uint64_t time);
 /* Fills facts.base_ns. */
 void perfetto_find_base(perfetto_reader *reader);
@@ -355,9 +355,9 @@ hd_status perfetto_read_process_descriptor(perfetto_reader *reader, const hd_pro
 hd_status perfetto_read_process_tree(perfetto_reader *reader, const hd_proto_field *field);
 /* The index of a uuid's track in reader->tracks, described or not. */
 hd_status perfetto_get_track(uint32_t *out, perfetto_reader *reader, uint64_t uuid);
-/* The track on which the events of a uuid stand; its slices nest by lane, of which a track may have several. */
+/* The track of the events of a uuid; its slices nest per lane, of which a track may have several. */
 hd_status perfetto_event_track(uint32_t *out, uint32_t *out_lane, perfetto_reader *reader, uint64_t uuid);
-/* The lane of slices on a track of threads or processes: they nest whatever uuid they come by. */
+/* The lane of slices on a track of threads or processes: they nest across uuids. */
 static inline uint32_t perfetto_track_lane(uint32_t track)
 {
     return track << 1 | 1;
@@ -365,7 +365,7 @@ static inline uint32_t perfetto_track_lane(uint32_t track)
 
 /* The track of a thread known by its numbers. */
 hd_status perfetto_thread_track(uint32_t *out, perfetto_reader *reader, int64_t pid, int64_t tid);
-/* The track on which the samples of a counter stand; false: what it belongs to is not known yet. */
+/* The track of a counter's samples; false: its owner is not known yet. */
 hd_status perfetto_counter_track(uint32_t *out, bool *known, perfetto_reader *reader, uint32_t index, bool at_end);
 hd_ident perfetto_number_ident(perfetto_reader *reader, int64_t number);
 /* A thread, or the process itself (tid is 0). */
@@ -376,7 +376,7 @@ hd_status perfetto_get_thread(perfetto_thread **out, perfetto_reader *reader, in
 
 /* Two texts with a comma between. */
 uint32_t perfetto_join(perfetto_reader *reader, uint32_t first, uint32_t second);
-/* The pid of what stands below no process. */
+/* The pid for tracks without an ancestor process. */
 hd_status perfetto_group_ident(hd_ident *out, perfetto_reader *reader, uint32_t root);
 /* Before the first of the calls that finish. */
 hd_status perfetto_prepare_tracks(perfetto_reader *reader);
@@ -388,7 +388,7 @@ static inline const perfetto_track *perfetto_async_track(const perfetto_reader *
     const perfetto_track *t = lane & 1 ? NULL : &reader->tracks[lane >> 1];
     return t && t->is_async ? t : NULL;
 }
-/* What our writer says of a track; its texts are the builder's. */
+/* Our writer's description of a track; its texts are the builder's. */
 pf_told perfetto_told_of(const perfetto_reader *reader, const perfetto_track *t);
 
 /* ---- event.c, legacy.c ---- */
@@ -426,7 +426,7 @@ hd_status perfetto_add_legacy(perfetto_reader *reader, perfetto_sequence *sequen
 
 hd_status perfetto_begin_slice(perfetto_reader *reader, const hd_row *row, uint32_t lane, uint32_t sequence,
                                perfetto_open_kind kind);
-/* *out_start_ns: when the slice that ends here began, the end's time if it is not known; *out_point_ns: see above. */
+/* *out_start_ns: start of the slice that ends here, the end's time if unknown; *out_point_ns: see above. */
 hd_status perfetto_end_slice(int64_t *out_start_ns, int64_t *out_point_ns, perfetto_reader *reader, uint32_t lane,
                              int64_t time_ns, uint32_t sequence);
 /* The state before on the lane ends. */
@@ -452,7 +452,7 @@ hd_status perfetto_add_arg(perfetto_reader *reader, perfetto_args *args, uint32_
 hd_status perfetto_add_text_arg(perfetto_reader *reader, const char *key, uint32_t text);
 hd_status perfetto_add_int_arg(perfetto_reader *reader, const char *key, int64_t value);
 hd_status perfetto_add_unsigned_arg(perfetto_reader *reader, const char *key, uint64_t value);
-/* As the event's own members, beside its args. */
+/* As a member of the event itself, outside args. */
 hd_status perfetto_add_member(perfetto_reader *reader, const char *key, hd_arg_type type, int64_t bits);
 /* A shape for the row, and its values (reader->values). */
 hd_status perfetto_shape(perfetto_reader *reader, hd_row *row, const perfetto_args *args);
@@ -488,7 +488,7 @@ hd_status perfetto_read_counter_specs(perfetto_reader *reader, hd_map *map, uint
 
 typedef struct perfetto_stack_sample perfetto_stack_sample;
 
-/* Mappings, frames and call stacks of InternedData, whose texts have been read. */
+/* Mappings, frames and call stacks of InternedData; their texts were read before. */
 hd_status perfetto_read_stacks(perfetto_reader *reader, perfetto_sequence *sequence, const hd_proto_field *field);
 hd_status perfetto_read_perf_sample(perfetto_reader *reader, const perfetto_sequence *sequence,
                                     const hd_proto_field *field, int64_t time_ns, bool has_time);

@@ -1,4 +1,4 @@
-/* sequence.c - packet sequences: what a writer said once and refers to later */
+/* sequence.c - packet sequences: data that a writer sends once and refers to later */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ static void clear_texts(perfetto_sequence *sequence)
     }
 }
 
-/* The state is cleared: what was interned is forgotten, counting starts again. */
+/* Clears the state: interned data is forgotten, counting restarts. */
 void perfetto_sequence_reset(perfetto_reader *reader, perfetto_sequence *sequence)
 {
     hd_map_deinit(&sequence->interned);
@@ -223,7 +223,7 @@ static hd_status read_record_entry(perfetto_reader *reader, perfetto_sequence *s
     return hd_map_set(&s->interned, hd_proto_number(entry), iid, index) ? HD_OK : HD_NOMEM(reader->err);
 }
 
-/* Counter specs of the sequence stand under the iid of their descriptor with the highest bit set. */
+/* Counter specs of the sequence are stored under the iid of their descriptor with the highest bit set. */
 static hd_status read_counter_entry(perfetto_reader *reader, perfetto_sequence *s, const hd_proto_field *entry)
 {
     hd_proto_reader message = hd_proto_reader_of(entry->data, entry->size);

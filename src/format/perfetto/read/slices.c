@@ -1,9 +1,9 @@
-/* slices.c - begins and ends become slices; points of flows; samples of counters
+/* slices.c - pairs begins and ends into slices; points of flows; samples of counters
  *
  * An end closes the latest open slice that its own packet sequence began on the track; if there is none, the one that
- * began last before it. Ends that come before their begins, as packets of two threads may, wait to the end of the
- * input. Only open slices are kept, and closed ones whose parent began with them: rows of the same begin and end stand
- * with the outer one first, as Chrome's JSON has it.
+ * began last before it. Ends that come before their begins, as packets of two threads may, are held until the end of
+ * the input. Only open slices are kept, and closed ones whose parent began at the same time: rows with equal begin and
+ * end must have the outer one first, as in Chrome's JSON.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +50,7 @@ void perfetto_slices_free(perfetto_reader *reader)
     free_room(&reader->spare);
 }
 
-/* A lane on which nothing is open gives its room to the one that needs it next: there may be a lane for each slice. */
+/* A lane without open slices gives its buffers to the next lane that needs them: there may be a lane for each slice. */
 static void lay_aside(perfetto_reader *reader, perfetto_stack *s)
 {
     free_room(&reader->spare);
@@ -89,7 +89,7 @@ hd_status perfetto_begin_slice(perfetto_reader *reader, const hd_row *row, uint3
     HD_TRY(stack_of(&s, reader, lane));
     if (!s->open) take_room(reader, s);
     size_t arg_count = reader->args.count;
-    if (row->kind == HD_KIND_ASYNC) { /* a row of its own, which stands before those that begin within it */
+    if (row->kind == HD_KIND_ASYNC) { /* a row of its own, which comes before those that begin within it */
         hd_row begin = *row;
         HD_TRY(perfetto_add_row(reader, &begin, &reader->args));
         arg_count = 0;
@@ -121,7 +121,7 @@ static int by_number(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-/* Add what is held from `first` on. */
+/* Adds the held slices from `first` on. */
 static hd_status add_held(perfetto_reader *reader, perfetto_stack *s, size_t first)
 {
     if (s->held_count <= first) return HD_OK;
@@ -135,7 +135,7 @@ static hd_status add_held(perfetto_reader *reader, perfetto_stack *s, size_t fir
     return HD_OK;
 }
 
-/* The slice, closed, stays with all its arguments, which take the place of those it had. */
+/* Holds the closed slice with all its arguments, which replace those it had. */
 static hd_status hold(perfetto_reader *reader, perfetto_stack *s, perfetto_open_slice *slice)
 {
     HD_TRY(perfetto_grow(reader, (void **)&s->held, &s->held_capacity, s->held_count, sizeof *s->held));
@@ -146,7 +146,7 @@ static hd_status hold(perfetto_reader *reader, perfetto_stack *s, perfetto_open_
     return HD_OK;
 }
 
-/* A flow point at its begin would be taken by the slice within it that began with it. */
+/* A slice inside that began at the same time would take a flow point at its begin. */
 static void move_flows(perfetto_reader *reader, const perfetto_open_slice *slice, int64_t point_ns)
 {
     for (size_t i = 0; i < slice->flow_count; i++) reader->flows[slice->first_flow + i].point_ns = point_ns;
@@ -184,14 +184,14 @@ static void join_thread_times(perfetto_reader *reader, size_t first_more)
     }
 }
 
-/* Take out open[index] with these further arguments, closed at time_ns; HD_NO_TIME: it stays without a duration. */
+/* Removes open[index] and closes it with these further arguments at time_ns; HD_NO_TIME: it has no duration. */
 static hd_status close_slice(perfetto_reader *reader, perfetto_stack *s, size_t index, int64_t time_ns,
                              const perfetto_args *more, size_t first_more, size_t more_count)
 {
     perfetto_open_slice slice = s->open[index];
     bool is_async = slice.row.kind == HD_KIND_ASYNC;
     if (is_async || (slice.kind == PF_OPEN_NO_DURATION && time_ns != HD_NO_TIME)) {
-        /* both ends of an asynchronous slice are rows; the other ends where it began */
+        /* both ends of an asynchronous slice are rows; the other end of such a slice is where it began */
     } else if (time_ns == HD_NO_TIME) {
         slice.row.phase = 'B';
     } else if (__builtin_sub_overflow(time_ns, slice.row.start_ns, &slice.row.duration_ns)) {
@@ -293,7 +293,7 @@ static int by_start(const void *a, const void *b)
     return (x->first_arg > y->first_arg) - (x->first_arg < y->first_arg);
 }
 
-/* The ends that waited, with what is open, in the order of time. */
+/* Matches the held ends with open slices, in order of time. */
 static hd_status match_waiting(perfetto_reader *reader, perfetto_stack *s)
 {
     perfetto_open_slice *all = s->open;
@@ -315,7 +315,7 @@ static hd_status match_waiting(perfetto_reader *reader, perfetto_stack *s)
                               e->offset);
             continue;
         }
-        size_t args = s->args.count; /* other slices' stay where they are */
+        size_t args = s->args.count; /* those of other slices do not move */
         status = close_slice(reader, s, s->open_count - 1, e->time_ns, &s->end_args, e->first_arg, e->arg_count);
         s->args.count = args;
     }
@@ -384,7 +384,7 @@ static int by_order(const void *a, const void *b)
     return (x->order > y->order) - (x->order < y->order);
 }
 
-/* The first point of an id starts the flow; one that terminates ends it, and the next starts another. */
+/* The first point of an id starts the flow; a terminating point ends it, and the next one starts another. */
 static void find_phases(perfetto_reader *reader)
 {
     bool open = false;
@@ -396,7 +396,7 @@ static void find_phases(perfetto_reader *reader)
     }
 }
 
-/* Points go where their slice takes them, as long as none gets behind the one after it. */
+/* Moves points to where their slice takes them, as long as none comes after the next one. */
 static void find_times(perfetto_reader *reader)
 {
     int64_t limit_ns = INT64_MAX;

@@ -1,8 +1,9 @@
 /* stacks.c - PerfSample packets -> stack samples
  *
- * Call stacks come interned: of frames, those of a function's name and a mapping, that of parts of a path. A frame
- * without a name is called by its mapping, else by its address. Samples are held until all is read: only then it is
- * known whether the trace brings its own stackFrames, whose frames are then used (see perfetto_finish_stacks).
+ * Call stacks are interned: they consist of frames, which have a function name and a mapping, which consists of parts
+ * of a path. A frame without a name is named after its mapping, else its address. Samples are held until all is read:
+ * only then it is known whether the trace has its own stackFrames, whose frames are then used (see
+ * perfetto_finish_stacks).
  */
 #include <stdlib.h>
 
@@ -45,12 +46,13 @@ static hd_status read_mapping(perfetto_reader *reader, perfetto_sequence *s, con
     return hd_map_set(&s->interned, PF_INTERNED_MAPPINGS, iid, path) ? HD_OK : HD_NOMEM(reader->err);
 }
 
-/* What the name of a frame is, and of which kind. */
+/* Adds a frame with its name and kind. */
 static hd_status add_frame(uint32_t *out, perfetto_reader *reader, hd_string function, hd_string file, uint64_t rel_pc)
 {
     hd_bytes name = {0};
     hd_frame_kind kind = hd_frame_kind_by_name(function.data, function.size);
-    bool is_kernel = file.size == 6 && memcmp(file.data, "kernel", 6) == 0; /* what traced_perf calls its mapping */
+    bool is_kernel = file.size == 6 && memcmp(file.data, "kernel", 6) == 0; /* traced_perf's name for the kernel's
+                                                                               mapping */
     if (hd_file_is_os(file) || is_kernel) kind = HD_FRAME_OS;
     if (!function.size) hd_text_put_unknown(&name, file, rel_pc != 0, rel_pc);
     if (!function.size) function = (hd_string){(char *)name.data, name.size};
@@ -91,7 +93,7 @@ static hd_status read_frame(perfetto_reader *reader, perfetto_sequence *s, const
     return hd_map_set(&s->interned, PF_INTERNED_FRAMES, iid, index) ? HD_OK : HD_NOMEM(reader->err);
 }
 
-/* Its frames come from the outermost to the innermost. One that is not known leaves a mark. */
+/* Its frames are from the outermost to the innermost. An unknown frame leaves a mark. */
 static hd_status read_callstack(perfetto_reader *reader, perfetto_sequence *s, const hd_proto_field *entry)
 {
     hd_proto_reader message = hd_proto_reader_of(entry->data, entry->size);
@@ -187,7 +189,7 @@ hd_status perfetto_read_perf_sample(perfetto_reader *reader, const perfetto_sequ
 {
     perf_sample p;
     HD_TRY(read_fields(&p, reader, field));
-    if (p.lost || p.is_skipped || p.is_event) { /* what the recorder says of itself */
+    if (p.lost || p.is_skipped || p.is_event) { /* the recorder's own status */
         if (p.lost) perfetto_note(reader, "perfetto.samples-lost-by-writer", HD_LEDGER_LOSS, p.lost);
         if (p.is_skipped) perfetto_note(reader, "perfetto.samples-skipped-by-writer", HD_LEDGER_LOSS, 1);
         if (p.is_event) perfetto_note(reader, "perfetto.sample-recorder-event", HD_LEDGER_NOTE, 1);
@@ -214,7 +216,7 @@ hd_status perfetto_read_perf_sample(perfetto_reader *reader, const perfetto_sequ
 
 /* ---- at the end ---- */
 
-/* What the frames of the samples are called in the trace's stackFrames: ids[node]. */
+/* The ids of the samples' frames in the trace's stackFrames: ids[node]. */
 typedef struct frame_ids {
     uint64_t *ids;
     uint8_t *kinds; /* hd_frame_kind by node */
@@ -229,8 +231,8 @@ static uint32_t push_frame(hd_stacks *to, uint32_t caller, const hd_stacks *from
     return hd_stacks_push(to, caller, hd_stacks_name(to, text.data, text.size), frame.kind);
 }
 
-/* The ids of frames that the trace has already; *out_all: of all of them. `ids` and `nodes` are scratch. A copy of the
- * trace's tree, in which frames have the same numbers, tells what else has to be made. */
+/* The ids of frames that the trace already has; *out_all: all of them. `ids` and `nodes` are scratch. A copy of the
+ * trace's tree, in which frames have the same numbers, shows which frames must be added. */
 static hd_status match(bool *out_all, frame_ids *out, const hd_stacks *tree, const hd_stacks *frames,
                        const uint64_t *ids, uint32_t *nodes)
 {
@@ -287,8 +289,8 @@ static bool has_names_of_frames(const hd_trace *trace)
     return false;
 }
 
-/* Files of this program have every stack twice, as packets and as stackFrames: then the latter are the frames. Where
- * stackFrames lacks one, those of the packets come beside what it has. */
+/* Files of this program have every stack twice, as packets and as stackFrames: then the latter are used. If stackFrames
+ * does not have a frame, that of the packets is added. */
 static hd_status name_frames(frame_ids *out, perfetto_reader *reader)
 {
     hd_trace_stacks *known = NULL;

@@ -51,7 +51,7 @@ hd_status perfetto_thread_track(uint32_t *out, perfetto_reader *reader, int64_t 
     return *out == HD_NONE ? HD_NOMEM(reader->err) : HD_OK;
 }
 
-/* The track for what is on none of a process' threads. */
+/* The track for events on none of a process's threads. */
 static hd_status process_events_track(uint32_t *out, perfetto_reader *reader, hd_ident pid)
 {
     *out = hd_builder_track(reader->builder, pid, (hd_ident){0}, pid.type != HD_IDENT_NONE);
@@ -86,7 +86,7 @@ static uint32_t process_above(perfetto_reader *reader, uint32_t index, uint32_t 
     return HD_NONE;
 }
 
-/* A process without a number, whose pid our writer tells. */
+/* A process without a number, whose pid our writer stored. */
 static bool is_told_group(const perfetto_reader *reader, const perfetto_track *t)
 {
     const pf_told told = perfetto_told_of(reader, t);
@@ -234,7 +234,7 @@ static hd_status read_thread(numbers *out, perfetto_reader *reader, const hd_pro
     return perfetto_check(reader, &message);
 }
 
-/* What Chrome calls its processes. */
+/* Chrome's names of its processes. */
 static uint32_t chrome_process_name(perfetto_reader *reader, uint64_t type)
 {
     static const char *const names[] = {NULL,  "Browser",      "Renderer",    "Utility", "Zygote", "SandboxHelper",
@@ -292,7 +292,7 @@ static hd_status read_counter(perfetto_reader *reader, uint32_t index, const hd_
     return perfetto_check(reader, &message);
 }
 
-/* The name without the series that our writer put behind it. */
+/* The name without the series that our writer appended. */
 static void split_counter(perfetto_reader *reader, perfetto_track *t)
 {
     hd_string name = hd_builder_string(reader->builder, t->name), series, category;
@@ -402,9 +402,8 @@ static hd_status read_descriptor(descriptor *out, perfetto_reader *reader, const
     return perfetto_check(reader, &message);
 }
 
-/* A track that merges by a key which is the uuid of a sibling, or of what it stands below, has the slices that
- * cross those of it: our writer makes them that way. Siblings with any other key stay what they are, so that the slices
- * of each nest. */
+/* A track whose merge key is the uuid of a sibling, or of its parent, has the slices that cross those of it: our writer
+ * makes such tracks. Siblings with any other key stay separate, so that the slices of each nest. */
 static void find_lane(perfetto_reader *reader, uint32_t index, const descriptor *d)
 {
     perfetto_track *t = &reader->tracks[index];

@@ -1,10 +1,10 @@
 /* args.c - arguments as typed debug annotations, with all strings interned
  *
- * Numbers   integers as such; a decimal as a double where the double, written with as many digits, gives the same
+ * Numbers   integers unchanged; a decimal as a double if the double, written with as many digits, gives the same
  *           digits, else as its text
  * JSON      objects and arrays as nested entries; null is a name without a value; empty and very deep ones are text in
- * a nested_value. No legacy_json_value: a null in it ends trace_processor from v51 on Fields    keys of the event
- * itself that have no other home are arguments called "event.KEY"
+ *           a nested_value. No legacy_json_value: a null in it crashes trace_processor from v51 on
+ * Fields    keys of the event itself without another place are arguments called "event.KEY"
  */
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #include "format/perfetto/fields.h"
 #include "format/perfetto/write/writer.h"
 
-/* JSON that nests deeper, or is longer, stays text; encoded JSON is kept for the next time up to so many bytes. */
+/* JSON that nests deeper, or is longer, stays text; encoded JSON is cached up to this many bytes. */
 enum { DEPTH_LIMIT = 32, JSON_LIMIT = 1 << 20, MEMO_LIMIT = 64 << 20, DIGITS_LIMIT = 17 };
 
 /* ---- strings ---- */
@@ -112,7 +112,7 @@ static size_t digits_of(char *out, const char *text, size_t size)
     return count;
 }
 
-/* Whether a double holds a number as it was written: printed with as many digits it has the same ones. */
+/* Whether a double represents a number as it was written: printed with as many digits, it has the same ones. */
 static bool exact_double(double *out, const char *text, size_t size)
 {
     char copy[64], printed[64], digits[DIGITS_LIMIT + 1], other[DIGITS_LIMIT + 1];
@@ -243,8 +243,8 @@ bool pf_put_counter_value(pf_writer *w, unsigned type, int64_t bits)
 
 /* ---- JSON ---- */
 
-/* JSON as its text, which Perfetto shows and counts: in an array what follows an empty one keeps its place. A nested
- * value that is a string by itself: no other producer has them, so our reader knows the text for JSON. */
+/* JSON as its text, which Perfetto shows and counts: elements of an array after an empty one keep their index. A nested
+ * value that is a single string: no other producer writes these, so our reader knows that the text is JSON. */
 static void put_whole_text(pf_writer *w, const char *data, size_t size)
 {
     size_t mark = hd_pb_begin(&w->event, PF_ANNOTATION_NESTED_VALUE);
@@ -321,7 +321,7 @@ static const char *put_json_number(pf_writer *w, const char *p)
     return end;
 }
 
-/* The fields of a value's annotation. p: padded text, at the value. Returns behind it, NULL: it is not valid. */
+/* The fields of a value's annotation. p: padded text, at the value. Returns the position after it, NULL: invalid. */
 static const char *put_json(pf_writer *w, const char *p, unsigned depth)
 {
     const char *inside = hd_json_skip_space(p + (*p != '\0'));
@@ -348,7 +348,7 @@ static const char *put_json(pf_writer *w, const char *p, unsigned depth)
     return end;
 }
 
-/* What the same text became before, or what it becomes now. */
+/* Puts the cached encoding of the text, or a new one. */
 static void put_json_value(pf_writer *w, uint32_t id)
 {
     pf_intern *t = &w->intern;

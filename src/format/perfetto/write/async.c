@@ -54,7 +54,7 @@ hd_status pf_collect_async(pf_writer *w, hd_error *err)
     if (!rows) return HD_OK;
     HD_TRY(hd_async_points(&points, &count, w->trace, err));
     w->notes[PF_NOTE_NO_TIME] += rows - count;
-    uint32_t *at = hd_large_new(rows, sizeof *at, w->large); /* by row: keys come in another order in each run */
+    uint32_t *at = hd_large_new(rows, sizeof *at, w->large); /* by row: the order of keys differs from run to run */
     hd_status status = at ? HD_OK : HD_NOMEM(err);
     if (at) {
         memset(at, 0xff, rows * sizeof *at);

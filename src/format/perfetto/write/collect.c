@@ -105,7 +105,7 @@ static hd_status collect_slices(pf_writer *w, const hd_block *block, hd_error *e
     return HD_OK;
 }
 
-/* End events are written with their slices. Those that have none, or whose slice is lost, are lost. */
+/* End events are written with their slices. Ends without a slice, or with a lost one, are lost. */
 static hd_status collect_ends(pf_writer *w, const hd_block *block, hd_error *err)
 {
     (void)err;
@@ -146,7 +146,7 @@ static bool is_series(pf_writer *w, const hd_arg_key *key, int64_t bits)
     return hd_value_double(&number, w->trace, (hd_value){.type = (hd_arg_type)key->type, .bits = bits});
 }
 
-/* A place for each series, and one item that stands for all of them. */
+/* A place for each series, and one item that represents all of them. */
 static hd_status collect_counter(pf_writer *w, const hd_event *event, hd_error *err)
 {
     const hd_shape *shape = hd_trace_shape_at(w->trace, event->shape);
@@ -178,7 +178,7 @@ static hd_status collect_counters(pf_writer *w, const hd_block *block, hd_error 
 
 /* ---- metadata events ---- */
 
-/* Names and order of tracks are in the descriptors; nothing else has a home. */
+/* Names and order of tracks are in the descriptors; other metadata events are lost. */
 static hd_status collect_meta(pf_writer *w, const hd_block *block, hd_error *err)
 {
     static const char *const known[] = {"thread_name",        "thread_sort_index", "process_name", "process_labels",
@@ -211,7 +211,7 @@ static hd_status collect_kind(pf_writer *w, hd_kind kind,
     return HD_OK;
 }
 
-/* In order of time; of those that begin together the longer first, so that what is nested comes behind. */
+/* In order of time; of those that begin together the longer first, so that nested ones come after. */
 static int by_time(const void *a, const void *b)
 {
     const pf_item *x = a, *y = b;

@@ -1,4 +1,4 @@
-/* emit.c - packets, in the order of time
+/* emit.c - writes packets in order of time
  *
  * All packets are of one sequence, whose clock counts nanoseconds from one packet to the next. A slice is a begin and
  * an end; the ends of open slices wait in a heap, the inner ones first.
@@ -154,7 +154,7 @@ static hd_status emit_end(emitter *e)
 
 /* ---- items ---- */
 
-/* A slice, or what has no length: both have a name, a category and arguments. */
+/* A slice, or an event without a length: both have a name, a category and arguments. */
 static hd_status emit_slice(emitter *e, uint32_t index, const hd_event *event, bool is_point)
 {
     pf_writer *w = e->w;
@@ -237,7 +237,7 @@ static void put_clock(hd_bytes *out, unsigned clock, int64_t time, bool is_incre
     hd_pb_end(out, mark);
 }
 
-/* The clock of the sequence, what it is on the trace's clock (boot time, to Perfetto) and, if known, in the world. */
+/* The clock of the sequence, its time on the trace's clock (boot time in Perfetto) and, if known, Unix time. */
 static void put_clocks(pf_writer *w, hd_bytes *out)
 {
     int64_t base = hd_trace_facts_of(w->trace)->base_ns, real;
@@ -281,7 +281,7 @@ static bool is_base_time(hd_string key)
     return key.size == sizeof name - 1 && memcmp(key.data, name, key.size) == 0;
 }
 
-/* Arguments `sf` of GPU work name its frames: without them they would name nothing. */
+/* Arguments `sf` of GPU activities refer to its frames: without it they would refer to nothing. */
 static size_t metadata_limit(hd_string key)
 {
     static const char name[] = "stackFrames";

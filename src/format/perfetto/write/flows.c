@@ -1,11 +1,11 @@
-/* flows.c - flows: which of their points belong together, and ids for them on the slices
+/* flows.c - groups points of flows, and assigns ids to them on the slices
  *
- * Flows of one (category, id, name) follow each other in time: s begins one, t and f belong to the last that began.
- * Ends before the first start belong to starts that nothing follows: such a flow runs backward. Perfetto joins slices
- * of one id in the order in which they begin, and an id is used up by its end; so a start with several ends gets an id
- * for each of them. A start without a slice is none: what follows it belongs to the one before.
+ * Flows of one (category, id, name) are consecutive in time: s begins one, t and f belong to the last one. Ends before
+ * the first start belong to starts that have no later points: such a flow runs backward. Perfetto joins slices of one
+ * id in order of start, and an end closes its id; so a start with several ends gets an id for each of them. A start
+ * without a slice is ignored: later points belong to the previous start.
  *
- * A slice with a bind_id and flow_out or flow_in is a point of a flow, too: a start, an end, or with both a step.
+ * A slice with a bind_id and flow_out or flow_in is a point of a flow, too: a start, an end, or, with both, a step.
  */
 #include <stdlib.h>
 
@@ -123,7 +123,7 @@ static int by_flow(const void *a, const void *b)
 
 typedef struct joiner {
     pf_writer *w;
-    uint32_t id;           /* of the chain: the row of the point that came last, which no other chain ends with */
+    uint32_t id;           /* of the chain: the row of its last point, which is unique among chains */
     pf_flow_point **chain; /* points that share an id */
     size_t count, capacity;
     hd_error *err;
@@ -151,7 +151,7 @@ static void count_written(pf_writer *w, const pf_flow_point *point)
     w->notes[PF_NOTE_FLOW_NAME] += point->named;
 }
 
-/* One id for all points in the chain: the one that Perfetto sees last ends it. */
+/* One id for all points in the chain: the last one in Perfetto's order ends it. */
 static hd_status close_chain(joiner *j)
 {
     pf_writer *w = j->w;
@@ -171,7 +171,7 @@ static hd_status close_chain(joiner *j)
     return HD_OK;
 }
 
-/* A start, its steps and its first end share an id; each further end has one with the last of them. points[0] is the
+/* A start, its steps and its first end share an id; each further end shares one with the last of them. points[0] is the
  * start, `extra` an end that came before it or NULL. */
 static hd_status join_flow(joiner *j, pf_flow_point *points, size_t count, pf_flow_point *extra, size_t extra_count)
 {
@@ -204,13 +204,13 @@ static hd_status join_flow(joiner *j, pf_flow_point *points, size_t count, pf_fl
     return close_chain(j);
 }
 
-/* Whether nothing follows the start at `i` before the next one. */
+/* Whether no point follows the start at `i` before the next start. */
 static bool is_lonely(const pf_flow_point *points, size_t i, size_t count)
 {
     return points[i].phase == 's' && (i + 1 == count || points[i + 1].phase == 's');
 }
 
-/* All points of one key in the order of time; those before the first start go to starts that nothing follows. */
+/* All points of one key in order of time; those before the first start go to starts without later points. */
 static hd_status join_flows(joiner *j, pf_flow_point *points, size_t count)
 {
     size_t first = 0, used = 0, lonely = 0;
@@ -240,7 +240,7 @@ static int by_link(const void *a, const void *b)
     return (x->flow > y->flow) - (x->flow < y->flow);
 }
 
-/* Ids in the order of the slices: small, and the same whatever the order of hashes. */
+/* Ids in the order of the slices: small, and independent of hash order. */
 static hd_status number_links(pf_writer *w, hd_error *err)
 {
     if (!w->link_count) return HD_OK;

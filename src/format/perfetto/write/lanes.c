@@ -1,10 +1,10 @@
-/* lanes.c - slices that cross go to sibling places, and flow points find their slices
+/* lanes.c - moves crossing slices to sibling places, and binds flow points to slices
  *
- * One walk in the order of time. Each place has the stack of its open slices; a slice goes to the first place of its
- * track on which it is nested or alone. No time is changed. Flow points are bound as Chrome binds them, whatever the
- * lane: those that bind to what encloses them to the slice that began last of those around them (its end included), the
- * others to the next that begins. Where there is none, as Perfetto binds those of JSON: to the slice or instant before
- * them, though it has ended, and to the next instant.
+ * One walk in order of time. Each place has a stack of its open slices; a slice goes to the first place of its track on
+ * which it is nested or alone. No time is changed. Flow points are bound as in Chrome, across lanes: those with an
+ * enclosing binding to the enclosing slice that began last (its end included), others to the next slice that begins. If
+ * there is none, they are bound as Perfetto does for JSON: to the slice or instant before them, even if it has ended,
+ * and to the next instant.
  */
 #include "base/error.h"
 #include "base/memory/large.h"
@@ -16,13 +16,13 @@ enum { LANES_TRIED = 64, DEPTH_LOOKED_AT = 1024, DEPTH_LIMIT = 511 }; /* Perfett
 typedef struct open_slice {
     int64_t end;
     uint32_t item;
-    uint32_t below; /* the one around it, or the next free one; HD_NONE: none */
+    uint32_t below; /* the slice around it, or the next free one; HD_NONE: none */
 } open_slice;
 
 typedef struct lane {    /* by place */
     uint32_t top, depth; /* the innermost open slice, HD_NONE: none; how many */
     uint32_t cursor;     /* of a first lane: where to go on trying; HD_NONE: at the first */
-    uint32_t waiting;    /* of a first lane: list of points that bind to what begins next, HD_NONE: none */
+    uint32_t waiting;    /* of a first lane: points that bind to the next begin, HD_NONE: none */
     uint32_t latest;     /* of a first lane: the item that began last, HD_NONE: none */
 } lane;
 
@@ -104,12 +104,12 @@ static void bind_waiting(walk *k, uint32_t first, uint32_t item)
     k->lanes[first].waiting = HD_NONE;
 }
 
-/* An instant is for those for which no slice comes. */
+/* An instant takes the points for which no slice follows. */
 static void place_instant(walk *k, uint32_t index)
 {
     lane *l = &k->lanes[pf_item_place(&k->w->items[index])];
     for (uint32_t point = l->waiting; point != HD_NONE; point = k->w->points[point].next) {
-        if (k->w->points[point].item != HD_NONE) break; /* so have those behind it */
+        if (k->w->points[point].item != HD_NONE) break; /* so are those after it */
         k->w->points[point].item = index;
     }
     l->latest = index;
@@ -133,7 +133,7 @@ static hd_status place_slice(walk *k, uint32_t index, hd_error *err)
 
 /* ---- flow points ---- */
 
-/* How well a slice encloses a time: one that begins there, one around it, one that ends there. */
+/* How well a slice encloses a time: best if it begins there, then if it is around it, then if it ends there. */
 static int enclosing_rank(const pf_item *item, int64_t at)
 {
     return item->start == at ? 2 : item->end > at ? 1 : 0;
@@ -180,7 +180,7 @@ static void bind_point(walk *k, uint32_t index)
     }
 }
 
-/* Points that take the next slice come before those that begin with them, the others behind. */
+/* Points that bind to the next slice come before slices that begin at their time, others after. */
 static bool point_is_first(const pf_flow_point *point, const pf_item *item)
 {
     return point->time < item->start || (point->time == item->start && !point->enclosing);

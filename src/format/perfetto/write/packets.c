@@ -8,7 +8,7 @@
 #include "format/perfetto/fields.h"
 #include "format/perfetto/write/writer.h"
 
-/* Perfetto's own service makes groups of about this size; its reader holds one at a time. */
+/* About the group size of Perfetto's own service; its reader keeps one group in memory. */
 enum { GROUP_BYTES = 512 << 10, THREAD_LIMIT = 16 };
 
 typedef struct group {

@@ -1,10 +1,10 @@
 /* places.c - the tracks of the output, and their descriptors
  *
- * Process    a pid that is an int32 and not negative: a process descriptor; any other: a track without one
- * Thread     a tid that is no stream and not negative: a thread descriptor; any other, and streams: a track below the
- *            process, so that no stream passes for a thread
- * Samples    need numbers: what has samples, and a pid or tid that is none of these, is a process or thread whose number
- *            is made up, behind all that the trace has
+ * Process    a nonnegative int32 as pid: a process descriptor; any other: a track without one
+ * Thread     a nonnegative tid that is not a stream: a thread descriptor; any other, and streams: a track below the
+ *            process, so that no stream looks like a thread
+ * Samples    need numbers: a track with samples and any other pid or tid becomes a process or thread with an invented
+ *            number, above all numbers of the trace
  * Lanes      siblings of the same name, which Perfetto draws as one because of their merge key
  * Order      sort indexes are ranks among siblings; streams without one are ordered by their number
  */
@@ -22,7 +22,7 @@
 #include "format/perfetto/write/writer.h"
 #include "trace/text.h"
 
-/* The number of a pid or tid, quoted or not, if it is one in [0, limit]. */
+/* The number of a pid or tid, quoted or not, if it is in [0, limit]. */
 static bool ident_number(int64_t *out, const hd_trace *trace, hd_ident ident, int64_t limit)
 {
     hd_string text = hd_trace_string(trace, ident.text);
@@ -75,7 +75,7 @@ bool pf_numbers_of_track(uint32_t *out_pid, uint32_t *out_tid, const pf_writer *
     return tid <= INT32_MAX;
 }
 
-/* Numbers for all that has samples and none that they can hold, as long as there are some left. */
+/* Assigns numbers to tracks with samples but without a suitable number, as long as there are some left. */
 static void make_numbers(pf_writer *w)
 {
     int64_t number, next = INT64_C(1) << 30;
@@ -139,8 +139,8 @@ static pf_place_kind kind_of_track(const pf_writer *w, const hd_track *track)
     return PF_PLACE_THREAD;
 }
 
-/* 7 and "7" are one track, to Perfetto as well; its name and order are those of the one that has a name. A stream is
- * one whichever of them is. */
+/* 7 and "7" are one track in Perfetto as well; name and order are those of the one with a name. It is a stream if
+ * either is. */
 static void join_twin(pf_writer *w, const hd_track *track)
 {
     uint32_t place = w->track_places[track->same_as];
@@ -303,7 +303,7 @@ static void put_thread(pf_writer *w, hd_bytes *out, const hd_track *track)
     hd_pb_end(out, mark);
 }
 
-/* What a track without a descriptor of its kind is called. */
+/* The name of a track without a descriptor of its kind. */
 static void put_track_name(pf_writer *w, hd_bytes *out, uint32_t index)
 {
     const hd_track *track = index == HD_NONE ? NULL : hd_trace_track_at(w->trace, index);
@@ -326,7 +326,7 @@ static bool is_made_name(const hd_track *track)
     return !track->name && track->kind == HD_TRACK_STREAM && track->stream != HD_NO_NUMBER;
 }
 
-/* A row whose name would make it a stream, and the number in it its tid. */
+/* A track whose name would make it a stream with the number as tid. */
 static bool is_called_stream(const pf_writer *w, const pf_place *place, const hd_track *track)
 {
     hd_string name = hd_trace_string(w->trace, track->name ? track->name : track->tid.text);
@@ -340,7 +340,7 @@ static void put_told(pf_writer *w, hd_bytes *out, const pf_told *told, bool is_p
     w->event.size = 0;
 }
 
-/* What of a track is in no other field. */
+/* Data of a track that no other field has. */
 static void put_description(pf_writer *w, hd_bytes *out, const pf_place *place)
 {
     const hd_track *track = place->track == HD_NONE ? NULL : hd_trace_track_at(w->trace, place->track);
@@ -382,7 +382,7 @@ static void put_async(pf_writer *w, hd_bytes *out, const pf_place *place)
     put_told(w, out, &told, false);
 }
 
-/* Name, id if there is one, and the series unless it is the only thing that "value" can mean. */
+/* Name, id if any, and the series unless it is just "value". */
 static void put_counter_name(pf_writer *w, hd_bytes *out, const pf_place *place)
 {
     hd_string name = hd_trace_string(w->trace, place->name), series = hd_trace_string(w->trace, place->series);
@@ -414,7 +414,7 @@ static void put_counter_description(pf_writer *w, hd_bytes *out, const pf_place 
     w->event.size = 0;
 }
 
-/* "Memory (bytes)", "Clock [MHz]": what stands in the last brackets of the text. */
+/* "Memory (bytes)", "Clock [MHz]": the content of the last brackets. */
 static bool bracketed(hd_string *out, hd_string text)
 {
     if (text.size < 3) return false;
@@ -447,7 +447,7 @@ static void put_order(hd_bytes *out, const pf_writer *w, const pf_place *place)
         hd_pb_put_int(out, PF_TRACK_SIBLING_ORDER_RANK, rank);
 }
 
-/* A place that stands in its parent by its name only: its lanes become one with it, others of its name do not. */
+/* A place that is identified in its parent by name only: its lanes are merged with it, others of its name are not. */
 static void put_row(pf_writer *w, hd_bytes *out, const pf_place *place)
 {
     const pf_place *first = &w->places[place->first_lane];
@@ -495,7 +495,7 @@ static void put_place(pf_writer *w, hd_bytes *out, const pf_place *place)
     put_order(out, w, place);
 }
 
-/* Threads that nothing is on or known of, such as the tid 0 that metadata of a process is given. */
+/* Threads without events or metadata, such as the tid 0 in a process's metadata. */
 static bool is_idle(const pf_writer *w, const pf_place *place)
 {
     if ((place->kind != PF_PLACE_THREAD && place->kind != PF_PLACE_ROW) || place->events) return false;

@@ -1,9 +1,9 @@
-/* samples.c - stack samples as PerfSample packets
+/* samples.c - writes stack samples as PerfSample packets
  *
  * A sample needs a time, a thread, whose pid and tid are numbers or get some (places.c), and a stack; its CPU, mode and
- * counter go along. Callstacks, frames and function names are interned as they are met: the iid of a callstack is its node, that of a
- * frame its name + 1. All frames are of one mapping, which importers ask for, at addresses that differ where the names
- * do.
+ * counter are included. Callstacks, frames and function names are interned at first use: the iid of a callstack is its
+ * node, that of a frame its name + 1. All frames are in one mapping, which importers require, at addresses that differ
+ * if the names do.
  */
 #include <stdlib.h>
 
@@ -24,7 +24,7 @@ static bool is_text(const hd_trace *trace, uint32_t id, const char *text)
     return hd_string_is(s, text);
 }
 
-/* Whether a sample has more than such a packet holds: an event's name, a weight, other values. */
+/* Whether a sample has data beyond such a packet: an event's name, a weight, other values. */
 static bool has_more(const hd_trace *trace, const hd_event *event)
 {
     const hd_shape *shape = hd_trace_shape_at(trace, event->shape);
@@ -142,7 +142,7 @@ static void intern_callstack(pf_writer *w, uint32_t node)
         hd_bytes_put_le(&w->event, frame.name, 4);
         at = frame.caller;
     }
-    if (w->event.failed || w->event.size < (size_t)depth * 4) return; /* told when the packet is made */
+    if (w->event.failed || w->event.size < (size_t)depth * 4) return; /* reported when the packet is made */
     size_t mark = hd_pb_begin(out, PF_INTERNED_CALLSTACKS);
     hd_pb_put_uint(out, PF_CALLSTACK_IID, node);
     for (uint32_t i = depth; i-- > 0;) {
@@ -153,7 +153,7 @@ static void intern_callstack(pf_writer *w, uint32_t node)
     w->event.size = 0;
 }
 
-/* What its argument says, else its innermost frame. */
+/* From its argument, else from its innermost frame. */
 static uint32_t mode_of(const hd_trace *trace, const hd_event *event, hd_frame_kind leaf)
 {
     hd_value value;

@@ -1,8 +1,8 @@
-/* writer.h - what the files that write Perfetto share
+/* writer.h - shared by the files that write Perfetto
  *
- * Writing goes in three steps. Collecting makes one item of every event that becomes packets, and a place for every
- * track of the output. Placing walks the items in the order of time, gives slices that cross places of their own, and
- * finds the slices that flow points are bound to. Emitting walks them again and makes packets.
+ * Writing goes in three steps. Collecting makes an item for every event that becomes packets, and a place for every
+ * track of the output. Placing walks the items in order of time, moves crossing slices to places of their own, and
+ * binds flow points to slices. Emitting walks them again and makes packets.
  *
  * In: a trace. Out: packets. Begin with write.c.
  */
@@ -24,7 +24,7 @@ hd_status pf_packets_new(pf_packets **out, hd_output *output, bool raw, unsigned
 void pf_packets_free(pf_packets *packets); /* NULL is fine; waits for the threads */
 /* The buffer that takes whole packets, as fields of a Trace. */
 hd_bytes *pf_packets_buffer(pf_packets *packets);
-/* Between packets: hands over the buffer when it is full, which is then another one. */
+/* Between packets: hands over the buffer when it is full, and replaces it. */
 hd_status pf_packets_flush(pf_packets *packets, hd_error *err);
 /* Writes all that is left. */
 hd_status pf_packets_finish(pf_packets *packets, hd_error *err);
@@ -33,10 +33,10 @@ hd_status pf_packets_finish(pf_packets *packets, hd_error *err);
 
 typedef enum pf_place_kind {
     PF_PLACE_PROCESS, /* with a pid */
-    PF_PLACE_GROUP,   /* a process whose pid is no number that Perfetto holds */
+    PF_PLACE_GROUP,   /* a process whose pid Perfetto cannot store as a number */
     PF_PLACE_THREAD,  /* with a tid */
-    PF_PLACE_ROW,     /* a stream, or a thread whose tid is no number that Perfetto holds */
-    PF_PLACE_LANE,    /* a sibling for what crosses on another place */
+    PF_PLACE_ROW,     /* a stream, or a thread whose tid Perfetto cannot store as a number */
+    PF_PLACE_LANE,    /* a sibling for slices that cross on another place */
     PF_PLACE_COUNTER,
     PF_PLACE_ASYNC,
 } pf_place_kind;
@@ -48,10 +48,10 @@ typedef struct pf_place {
     uint32_t track;            /* of the trace, or HD_NONE */
     uint32_t name;             /* string id; counters and asynchronous ones */
     uint32_t series, category; /* string ids, counters */
-    uint32_t id_type;          /* counters: what tells those of one name apart, as of hd_event */
+    uint32_t id_type;          /* counters: distinguishes counters of one name, as in hd_event */
     int64_t id;
     bool is_old_async;   /* of the phases S, T, p and F */
-    uint64_t key;        /* hash of all that tells counters and asynchronous places apart */
+    uint64_t key;        /* hash of the identity of counters and asynchronous places */
     uint32_t first_lane; /* the place whose lane it is, itself for others */
     uint32_t next_lane;  /* of the same track; HD_NONE: the last */
     uint32_t last_lane;  /* of a first lane */
@@ -66,7 +66,7 @@ typedef enum pf_item_kind { PF_ITEM_SLICE, PF_ITEM_ASYNC, PF_ITEM_INSTANT, PF_IT
 #define PF_OPEN_END INT64_MAX /* of slices that are never closed */
 
 typedef struct pf_item {
-    int64_t start, end; /* end is start for what has none */
+    int64_t start, end; /* end is start for events without a duration */
     uint32_t row;       /* of the kind's table; PF_ITEM_ASYNC: of w->async_pairs */
     uint32_t place;     /* the kind in the upper bits */
 } pf_item;
@@ -102,17 +102,17 @@ typedef struct pf_sample {
 } pf_sample;
 
 typedef struct pf_flow_point {
-    uint64_t key; /* hash of what tells flows apart */
+    uint64_t key; /* hash of the flow's identity */
     int64_t time;
     uint32_t row, place;
     uint32_t item; /* it is bound to, HD_NONE: none */
-    uint32_t next; /* in a list of those that wait on one place */
+    uint32_t next; /* in a list of those held on one place */
     char phase;
     bool enclosing, named; /* named: it has a name or category */
     bool bound;            /* a slice with a bind_id, and no event by itself */
 } pf_flow_point;
 
-/* ---- accounts: every event is written or stands in one of these ---- */
+/* ---- accounts: every event is written or counted in one of these ---- */
 
 typedef enum pf_note {
     PF_NOTE_NO_TIME,
@@ -147,7 +147,7 @@ typedef enum pf_note {
 
 enum { PF_SPACE_NAME, PF_SPACE_CATEGORY, PF_SPACE_KEY, PF_SPACE_VALUE, PF_SPACE_COUNT };
 
-typedef struct pf_text_entry { /* of strings that no id of the trace stands for */
+typedef struct pf_text_entry { /* for strings without an id in the trace */
     size_t offset;
     uint32_t size, iid;
 } pf_text_entry;
@@ -156,10 +156,10 @@ typedef struct pf_intern {
     uint32_t *iids[PF_SPACE_COUNT]; /* by string id of the trace, 0: not written yet */
     uint32_t next[PF_SPACE_COUNT];
     hd_bytes texts;
-    hd_slots slots; /* whose hashes tell the spaces of one text apart */
+    hd_slots slots; /* the hash includes the kind of string */
     pf_text_entry *entries;
     size_t entry_count, entry_capacity;
-    uint64_t *memo; /* by string id: where its encoded JSON stands, + 1; 0: not there */
+    uint64_t *memo; /* by string id: position of its encoded JSON, + 1; 0: none */
     hd_bytes memos;
 } pf_intern;
 
@@ -185,7 +185,7 @@ typedef struct pf_writer {
     size_t async_pair_count, async_pair_capacity;
     pf_flow_point *points;
     size_t point_count, point_capacity;
-    uint32_t point_rows; /* of flow points, and those after them of slices with a bind_id */
+    uint32_t point_rows; /* of flow points, followed by those of slices with a bind_id */
     hd_slice_flow_keys flow_keys;
     pf_flow_link *links;
     size_t link_count, link_capacity;
@@ -213,7 +213,7 @@ uint32_t pf_place_of_track(pf_writer *w, uint32_t track);
 bool pf_numbers_of_track(uint32_t *out_pid, uint32_t *out_tid, const pf_writer *w, uint32_t track);
 /* The place of the process that a track belongs to, or of the track itself. */
 uint32_t pf_place_counter(pf_writer *w, const hd_event *event, uint32_t series);
-/* key: what is the same of all points that belong together. */
+/* key: common to all points of one async slice. */
 uint32_t pf_place_async(pf_writer *w, const hd_event *event, uint64_t key, bool is_old);
 /* One more lane of a place. */
 uint32_t pf_place_add_lane(pf_writer *w, uint32_t first);
@@ -223,13 +223,13 @@ hd_status pf_emit_places(pf_writer *w, hd_error *err);
 hd_status pf_collect(pf_writer *w, hd_error *err);
 hd_status pf_collect_async(pf_writer *w, hd_error *err);
 /* false with HD_OK: lost, and counted. */
-bool pf_time_fits(int64_t time); /* what Perfetto can tell apart */
+bool pf_time_fits(int64_t time); /* range that Perfetto can represent */
 bool pf_check_time(pf_writer *w, int64_t start, int64_t end);
 hd_status pf_add_item(pf_writer *w, pf_item_kind kind, uint32_t place, uint32_t row, int64_t start, int64_t end,
                       hd_error *err);
 /* The event that an item begins with. */
 hd_event pf_item_event(const pf_writer *w, const pf_item *item);
-/* Digits, with 0x hexadecimal ones, as one number; else the text: what makes two ids the same. */
+/* A decimal or 0x hexadecimal number is hashed by value; any other text by its bytes: equal ids have equal hashes. */
 uint64_t pf_id_hash(const hd_trace *trace, uint32_t id_type, int64_t id);
 
 /* samples.c */
@@ -245,7 +245,7 @@ hd_status pf_lanes(pf_writer *w, hd_error *err);
 hd_status pf_flows_collect(pf_writer *w, hd_error *err);
 hd_status pf_flows_join(pf_writer *w, hd_error *err);
 
-/* args.c: annotations into w->event, what they need first into w->interned */
+/* args.c: annotations into w->event, the interned data they need into w->interned */
 hd_status pf_intern_init(pf_writer *w, hd_error *err);
 void pf_intern_deinit(pf_writer *w);
 uint32_t pf_intern_string(pf_writer *w, unsigned space, uint32_t id);
@@ -254,7 +254,7 @@ void pf_put_args(pf_writer *w, const hd_event *event, bool bound);
 void pf_put_id_arg(pf_writer *w, const hd_event *event);
 /* Of an asynchronous event: event.track, the uuid of its thread's, unless it is begin_track, and event.dur, in ns. */
 void pf_put_async(pf_writer *w, const hd_event *event, uint32_t begin_track);
-/* An argument event.dur without a value: a slice that ends where it began, as its end is not known. */
+/* An argument event.dur without a value: a slice that ends where it began, since its end is unknown. */
 void pf_put_no_duration(pf_writer *w);
 /* A counter's value; false: it is no number. */
 bool pf_put_counter_value(pf_writer *w, unsigned type, int64_t bits);

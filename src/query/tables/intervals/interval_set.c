@@ -147,7 +147,7 @@ hd_status query_intervals_read(query_interval_set *out, query_tables *tables, co
 {
     reading r = {.tables = tables, .what = what};
     for (size_t i = 0; i < tables->count; i++) {
-        int64_t end = hd_trace_facts_of(tables->sources[i].trace)->end_ns;
+        int64_t end = query_time(&tables->sources[i], hd_trace_facts_of(tables->sources[i].trace)->end_ns);
         if (end > r.latest) r.latest = end;
     }
     if (tables->nesting >= QUERY_NESTING_MAX)

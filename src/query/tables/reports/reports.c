@@ -219,12 +219,13 @@ static hd_status read_options(report_cursor *cursor, const char *letters, int co
 
 /* ---- rows ---- */
 
-/* The options for one input, with times relative to its first event. Free with sqlite3_free; NULL: no memory.
- * *is_outside: the input has no events in the requested range, and so no rows. */
-static char *options_for(bool *is_outside, const report_cursor *cursor, const hd_trace *trace)
+/* The options for one input, with times on its clock relative to its first event. Free with sqlite3_free; NULL: no
+ * memory. *is_outside: the input has no events in the requested range, and so no rows. */
+static char *options_for(bool *is_outside, const report_cursor *cursor, const query_source *source)
 {
-    const hd_trace_facts *facts = hd_trace_facts_of(trace);
-    int64_t from = INT64_MIN, until = INT64_MAX, ns;
+    const hd_trace_facts *facts = hd_trace_facts_of(source->trace);
+    int64_t start = query_time(source, facts->start_ns), last = query_time(source, facts->end_ns), from = INT64_MIN,
+            until = INT64_MAX, ns;
     sqlite3_str *out = sqlite3_str_new(NULL);
     for (const char *at = cursor->options; *at;) {
         if (*at != CLOCK_MARK) {
@@ -235,11 +236,11 @@ static char *options_for(bool *is_outside, const report_cursor *cursor, const hd
         bool is_from = at - cursor->options >= 5 && memcmp(at - 5, "from=", 5) == 0;
         int64_t time = strtoll(at + 1, &end, 10);
         *(is_from ? &from : &until) = time;
-        if (facts->start_ns == HD_NO_TIME || __builtin_sub_overflow(time, facts->start_ns, &ns) || ns < 0) ns = 0;
+        if (start == HD_NO_TIME || __builtin_sub_overflow(time, start, &ns) || ns < 0) ns = 0;
         sqlite3_str_appendf(out, "%lldns", (long long)ns);
         at = end;
     }
-    *is_outside = from <= until && (from == until || from > facts->end_ns || until <= facts->start_ns);
+    *is_outside = from <= until && (from == until || from > last || until <= start);
     char *text = sqlite3_str_finish(out);
     return text ? text : sqlite3_mprintf("");
 }
@@ -255,7 +256,7 @@ static hd_status next_table(report_cursor *cursor, hd_error *err)
         if (cursor->ended) return HD_OK;
         HD_TRY(query_check_stop(f->tables, err));
         bool is_outside;
-        char *options = options_for(&is_outside, cursor, f->tables->sources[cursor->input].trace);
+        char *options = options_for(&is_outside, cursor, &f->tables->sources[cursor->input]);
         if (!options) return HD_NOMEM(err);
         if (is_outside) {
             sqlite3_free(options);
@@ -299,12 +300,34 @@ static int report_eof(sqlite3_vtab_cursor *base)
     return ((report_cursor *)base)->ended;
 }
 
-static void result_cell(sqlite3_context *context, const hd_table *table, size_t row, size_t column)
+/* On whose clock the times of the row are: of a job, that of its rank. */
+static const query_source *source_of(const report_cursor *cursor)
 {
+    static const query_source unknown = {0};
+    const report_function *f = function_of(cursor);
+    if (!f->report->of_job) return &f->tables->sources[cursor->input];
+    size_t column = hd_table_find_column(cursor->table, "rank");
+    bool has_rank = column != SIZE_MAX && hd_table_get_column(cursor->table, column)->type == HD_VALUE_INT &&
+                    !hd_table_is_null(cursor->table, cursor->row, column);
+    int64_t rank = has_rank ? hd_table_get_int(cursor->table, cursor->row, column) : QUERY_NULL;
+    for (size_t i = 0; i < f->tables->count && has_rank; i++)
+        if (f->tables->sources[i].rank == rank) return &f->tables->sources[i];
+    return &unknown;
+}
+
+static void result_cell(sqlite3_context *context, const query_source *source, const hd_table *table, size_t row,
+                        size_t column)
+{
+    const hd_table_column *about = hd_table_get_column(table, column);
     size_t size;
     const char *text;
     if (hd_table_is_null(table, row, column)) return;
-    switch (hd_table_get_column(table, column)->type) {
+    switch (about->type) {
+    case HD_VALUE_TIME: query_result_int(context, query_time(source, hd_table_get_int(table, row, column))); break;
+    case HD_VALUE_INT: /* the zero of the clock lies where the times say */
+        sqlite3_result_int64(context, hd_table_get_int(table, row, column) -
+                                          (strcmp(about->name, "clock_base") == 0 ? source->shift : 0));
+        break;
     case HD_VALUE_STRING:
         text = hd_table_get_string(&size, table, row, column);
         sqlite3_result_text64(context, text, size, SQLITE_TRANSIENT, SQLITE_UTF8);
@@ -324,7 +347,7 @@ static int report_column(sqlite3_vtab_cursor *base, sqlite3_context *context, in
     if (column >= f->column_count)
         query_argument_result(context, &f->about, column, cursor->given[column - f->column_count]);
     else if (cursor->places[column] != SIZE_MAX)
-        result_cell(context, cursor->table, cursor->row, cursor->places[column]);
+        result_cell(context, source_of(cursor), cursor->table, cursor->row, cursor->places[column]);
     else if (f->adds_input && column == f->column_count - 1)
         sqlite3_result_int64(context, (int64_t)cursor->input);
     else if (f->adds_rank && column == f->column_count - 1 - f->adds_input)

@@ -12,19 +12,17 @@ static bool is_communication(const findings *f, uint32_t node, void *user)
     return findings_is_of_class(f, node, GPU_COMMUNICATION);
 }
 
-/* The device on which most runs alone, and how long. false: no memory. */
-static bool most_exposed(uint32_t *out, int64_t *out_ns, const findings *f)
+/* The device on which most runs alone, and how long. */
+static void most_exposed(uint32_t *out, int64_t *out_ns, const findings *f)
 {
     *out_ns = 0;
     for (uint32_t d = 0; d < f->scope.device_count; d++) {
         int64_t both = findings_busy(f, d, 1u << GPU_COMPUTE | 1u << GPU_COMMUNICATION);
         int64_t compute = findings_busy(f, d, 1u << GPU_COMPUTE);
-        if (both < 0 || compute < 0) return false;
         if (both - compute <= *out_ns) continue;
         *out = d;
         *out_ns = both - compute;
     }
-    return true;
 }
 
 /* Half of the device's communication or more is on streams where compute runs, too. */
@@ -51,11 +49,11 @@ static hd_status find_with(findings *f, const finding_rule *rule, bool on_comput
     uint32_t device = HD_NONE;
     int64_t exposed;
     char amount[96], name[72];
-    if (!most_exposed(&device, &exposed, f)) return HD_NOMEM(err);
+    most_exposed(&device, &exposed, f);
     if (!findings_is_worth(f, exposed) || is_on_compute_stream(f, device) != on_compute_stream) return HD_OK;
     HD_TRY(findings_gather(&of, f, rule, is_communication, NULL, err));
     if (!of) return HD_OK;
-    if (exposed < of->amount) of->amount = exposed; /* what other findings have of it is not here */
+    if (exposed < of->amount) of->amount = exposed; /* other findings already have the rest */
     of->device = device;
     of->rank = f->scope.devices[device].rank;
     of->has_other_ranks = findings_lacks_ranks(f);

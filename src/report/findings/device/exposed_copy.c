@@ -60,12 +60,11 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
     if (!of) return HD_OK;
     for (uint32_t d = 0; d < f->scope.device_count; d++) {
         int64_t others = findings_busy(f, d, 1u << GPU_COMPUTE | 1u << GPU_COMMUNICATION);
-        if (others < 0) return HD_NOMEM(err);
         if (f->busiest[d] - others <= exposed) continue;
         exposed = f->busiest[d] - others;
         of->device = d;
     }
-    if (exposed < of->amount) of->amount = exposed; /* what other findings have of the copies is not here */
+    if (exposed < of->amount) of->amount = exposed; /* other findings already have the rest */
     if (!findings_is_worth(f, of->amount)) {
         findings_drop(f);
         return HD_OK;

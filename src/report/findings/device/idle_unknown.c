@@ -1,4 +1,4 @@
-/* idle_unknown.c - idle time of which the trace does not say what the GPU waited for */
+/* idle_unknown.c - idle time without a known cause */
 #include <stdio.h>
 
 #include "report/findings/finding.h"

@@ -8,8 +8,8 @@
 
 enum { LEAST_STEPS = 4, LEAST_BYTES = 1 << 20 };
 
-/* Of steps [first, end), which are of one process; the first and the last say nothing: what is made once is made in the
- * first, and what the last has made is freed in the next. */
+/* Of steps [first, end) of one process, without the first and the last: one-time allocations happen in the first, and
+ * those of the last are freed in the step after it. */
 typedef struct series {
     uint32_t first, end;
     uint64_t *kept; /* bytes, by step of the scope */

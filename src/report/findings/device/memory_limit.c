@@ -7,7 +7,7 @@
 #include "report/properties.h"
 
 typedef struct limit {
-    int64_t id, bytes; /* id: of the device; bytes: HD_NO_NUMBER: not told, or not the same on all ranks */
+    int64_t id, bytes; /* id: of the device; bytes: HD_NO_NUMBER: unknown, or not the same on all ranks */
     bool is_known;
 } limit;
 

@@ -1,4 +1,4 @@
-/* roofline_gap.c - operators that are far from what the peak and the bandwidth of the GPU allow */
+/* roofline_gap.c - operators far below the GPU's roofline: its peak and its bandwidth */
 #include <stdio.h>
 
 #include "base/memory/large.h"
@@ -7,13 +7,13 @@
 #include "report/gpu/peaks.h"
 
 enum { LEAST_PART = 20 };
-static const double SHARE_MAX = 0.5; /* of its roofline: what is nearer is as it can be, with launches and edges */
+static const double SHARE_MAX = 0.5; /* of its roofline: closer is as good as it gets, with launches and edges */
 
 typedef struct gap {
     gpu_op_figures ops;
     gpu_peaks peaks;
     int64_t *times; /* by operator: of its activities */
-    double *parts;  /* by operator: of its time what the roofline does not need */
+    double *parts;  /* by operator: the time above its roofline */
 } gap;
 
 /* Reading shapes takes time: not where the GPU is not the limit, or the trace has none. */

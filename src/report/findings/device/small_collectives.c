@@ -8,10 +8,10 @@
 enum { SMALL = 32768, SHORT_NS = 30000, LEAST = 10 }; /* elements; of which nothing is known: ns; in a step */
 
 typedef struct sizes {
-    double *in, *out; /* elements, by work; NULL: not told */
+    double *in, *out; /* elements, by work; NULL: unknown */
 } sizes;
 
-/* Waiting makes a collective longer, never shorter: what is short is small. */
+/* Waiting makes a collective longer, never shorter: so a short one is small. */
 static bool is_small(const findings *f, uint32_t node, void *user)
 {
     const sizes *s = user;

@@ -1,9 +1,10 @@
 /* unfused_elementwise.c - elementwise kernels one after the other, each of which reads and writes all of memory */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "report/findings/finding.h"
 
-/* PyTorch's own and XLA's; what Triton has fused is no such kernel. */
+/* Kernels of PyTorch and of XLA; kernels of Triton are fused already. */
 static bool is_elementwise(hd_string name)
 {
     static const char *const words[] = {"elementwise_kernel", "CUDAFunctor", "EigenMetaKernel"};
@@ -21,14 +22,12 @@ static bool claim_run(findings *f, uint32_t from, uint32_t until)
     return true;
 }
 
-static bool claim_lane(findings *f, const hd_graph_lane *lane)
+static bool claim_lane(findings *f, const uint8_t *names, const hd_graph_lane *lane)
 {
     uint32_t from = lane->first_node, end = from + lane->node_count;
     for (uint32_t n = from; n < end; n++) {
         uint32_t name = findings_name(f, n);
-        bool is_one = name != HD_STRING_NONE && findings_is_of_class(f, n, GPU_COMPUTE) &&
-                      is_elementwise(hd_trace_string(f->scope.trace, name));
-        if (is_one) continue;
+        if (name != HD_STRING_NONE && names[name] && findings_is_of_class(f, n, GPU_COMPUTE)) continue;
         if (n > from && !claim_run(f, from, n)) return false;
         from = n + 1;
     }
@@ -40,9 +39,13 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
     finding *of;
     char name[72], amount[96];
     const hd_graph *g = f->graph;
-    if (!findings_add(f, rule)) return HD_NOMEM(err);
-    for (uint32_t l = 0; l < g->lane_count; l++)
-        if (g->lanes[l].is_queue && !claim_lane(f, &g->lanes[l])) return HD_NOMEM(err);
+    bool any;
+    uint8_t *names = findings_choose_names(&any, f, is_elementwise);
+    bool fine = names && findings_add(f, rule);
+    for (uint32_t l = 0; fine && any && l < g->lane_count; l++)
+        if (g->lanes[l].is_queue) fine = claim_lane(f, names, &g->lanes[l]);
+    free(names);
+    if (!fine) return HD_NOMEM(err);
     HD_TRY(findings_keep(&of, f, err));
     if (!of) return HD_OK;
     snprintf(of->text, sizeof of->text,

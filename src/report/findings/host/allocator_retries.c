@@ -1,21 +1,40 @@
-/* allocator_retries.c - the caching allocator gets no memory, frees what it keeps, and tries again */
+/* allocator_retries.c - the caching allocator runs out of memory, frees its cache, and retries */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "report/findings/finding.h"
 
-typedef enum call_kind { OTHER, ALLOCATES, FREES, LAUNCHES } call_kind;
+/* ENDS: calls that the allocator does not make in between. */
+typedef enum call_kind { OTHER, ALLOCATES, FREES, ENDS } call_kind;
 
-static call_kind kind_of(const findings *f, uint32_t node)
+static call_kind kind_of_name(hd_string text)
 {
     static const char *const allocate[] = {"cudaMalloc", "cuMemAlloc", "cuMemCreate", "hipMalloc"};
+    static const char *const others[] = {"Synchronize", "GetLastError", "MemGetInfo", "EventQuery", "EventDestroy"};
     static const char *const frees[] = {"cudaFree", "cuMemFree", "cuMemRelease", "hipFree"};
-    uint32_t name = findings_name(f, node);
-    if (name == HD_STRING_NONE) return OTHER;
-    hd_string text = hd_trace_string(f->scope.trace, name);
-    if (findings_contains(text, "Launch")) return LAUNCHES;
-    if (findings_contains(text, "Async") || findings_contains(text, "Host")) return OTHER;
+    if (findings_contains(text, "::") || FINDINGS_HAS(text, others)) return OTHER;
+    if (findings_contains(text, "Async") || findings_contains(text, "Host")) return ENDS;
     if (FINDINGS_HAS(text, allocate)) return ALLOCATES;
-    return FINDINGS_HAS(text, frees) ? FREES : OTHER;
+    return FINDINGS_HAS(text, frees) ? FREES : ENDS;
+}
+
+static call_kind kind_of(const findings *f, const uint8_t *kinds, uint32_t node)
+{
+    uint32_t name = findings_name(f, node);
+    return name == HD_STRING_NONE ? OTHER : (call_kind)kinds[name];
+}
+
+/* By string; NULL: no memory. counts: how many names are of each kind. */
+static uint8_t *find_kinds(uint32_t counts[ENDS + 1], const findings *f)
+{
+    uint32_t strings = hd_trace_string_count(f->scope.trace);
+    uint8_t *kinds = calloc((size_t)strings + 1, 1);
+    for (uint32_t i = 0; kinds && i < strings; i++) {
+        if (!f->names[i]) continue;
+        kinds[i] = (uint8_t)kind_of_name(hd_trace_string(f->scope.trace, i));
+        counts[kinds[i]]++;
+    }
+    return kinds;
 }
 
 /* Whether the node is of the same operator as those before, or a call within it. */
@@ -30,18 +49,18 @@ static bool is_within(const findings *f, uint32_t node, uint32_t *op)
     return is_first;
 }
 
-/* An allocation, frees, and an allocation again, in one operator, and with nothing launched meanwhile. */
-static bool claim_retries(findings *f, const hd_graph_lane *lane, uint64_t *retries)
+/* An allocation, frees, and an allocation again, in one operator and with nothing else called meanwhile. */
+static bool claim_retries(findings *f, const uint8_t *kinds, const hd_graph_lane *lane, uint64_t *retries)
 {
     uint32_t first = HD_NONE, op = HD_NONE;
     bool has_free = false;
     for (uint32_t n = lane->first_node; n < lane->first_node + lane->node_count; n++) {
-        call_kind kind = kind_of(f, n);
-        if (kind == LAUNCHES || !is_within(f, n, &op)) first = HD_NONE;
+        call_kind kind = kind_of(f, kinds, n);
+        if (kind == ENDS || !is_within(f, n, &op)) first = HD_NONE;
         if (kind == FREES && first != HD_NONE) has_free = true;
         if (kind != ALLOCATES) continue;
         for (uint32_t i = first; first != HD_NONE && has_free && i <= n; i++)
-            if ((kind_of(f, i) != OTHER) && !findings_claim(f, i, INT64_MAX)) return false;
+            if (kind_of(f, kinds, i) != OTHER && !findings_claim(f, i, INT64_MAX)) return false;
         *retries += first != HD_NONE && has_free;
         first = n;
         op = HD_NONE;
@@ -55,10 +74,16 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
     finding *of;
     const hd_graph *g = f->graph;
     uint64_t retries = 0;
+    uint32_t counts[ENDS + 1] = {0};
     char amount[96];
-    if (!findings_add(f, rule)) return HD_NOMEM(err);
-    for (uint32_t l = 0; l < g->lane_count && !g->lanes[l].is_queue; l++)
-        if (!claim_retries(f, &g->lanes[l], &retries)) return HD_NOMEM(err);
+    uint8_t *kinds = find_kinds(counts, f);
+    bool is_there = kinds && counts[ALLOCATES] && counts[FREES], fine = kinds != NULL;
+    if (is_there) fine = findings_add(f, rule) != NULL;
+    for (uint32_t l = 0; fine && is_there && l < g->lane_count && !g->lanes[l].is_queue; l++)
+        fine = claim_retries(f, kinds, &g->lanes[l], &retries);
+    free(kinds);
+    if (!fine) return HD_NOMEM(err);
+    if (!is_there) return HD_OK;
     HD_TRY(findings_keep(&of, f, err));
     if (!of) return HD_OK;
     of->events = retries;

@@ -1,4 +1,4 @@
-/* cpu_starved.c - the threads of the host stand still, as they do when other threads have their CPU */
+/* cpu_starved.c - the threads of the host stall, as they do when other threads use their CPU */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -7,7 +7,7 @@
 
 enum { LEAST_PART = 10 };
 
-/* How long the host stands still within the whole, and in how many operators. false: no memory. */
+/* How long the host stalls within the whole, and in how many operators. false: no memory. */
 static bool sum_stalls(int64_t *out, uint32_t *out_names, const findings *f, const gpu_stalls *stalls)
 {
     uint8_t *seen = calloc(hd_trace_string_count(f->scope.trace) + 1, 1);
@@ -59,15 +59,26 @@ static hd_status find_in(findings *f, const finding_rule *rule, const gpu_stalls
     of->is_of_all_ranks = findings_lacks_ranks(f) && findings_communicates(f);
     of->trust_reason = "the trace has no states of threads: that they have no CPU is inferred from where they stop";
     snprintf(of->text, sizeof of->text,
-             "The threads of the host stand still for %s, %llu times for 1ms or more: in %u different operators that "
+             "The threads of the host stall for %s, %llu times for 1ms or more: in %u different operators that "
              "are otherwise short, as threads do whose CPU is taken.",
              findings_amount(amount, of), (unsigned long long)of->events, names);
     return HD_OK;
 }
 
+/* Looking for stalls takes time: only where nodes of hosts that are so long are worth it. */
+static bool is_wanted(const findings *f)
+{
+    const hd_graph *g = f->graph;
+    int64_t sum = 0;
+    for (uint32_t n = 0; n < f->first_work; n++)
+        if (g->ends[n] - g->starts[n] >= GPU_STALL_NS && g->kinds[n] != HD_NODE_SYNC) sum = gpu_sum(sum, f->left[n]);
+    return sum >= findings_whole(f) / LEAST_PART;
+}
+
 static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
 {
     gpu_stalls stalls;
+    if (!is_wanted(f)) return HD_OK;
     hd_status status = gpu_stalls_init(&stalls, &f->scope, err);
     if (status == HD_OK && stalls.count >= GPU_STALL_NAMES) status = find_in(f, rule, &stalls, err);
     gpu_stalls_deinit(&stalls);
@@ -77,7 +88,7 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
 const finding_rule finding_cpu_starved = {
     .about.code = "cpu-starved",
     .about.severity = "warning",
-    .about.meaning = "the threads of the host stand still, as if there were too few CPUs",
+    .about.meaning = "the threads of the host stall, as if there were too few CPUs",
     .about.advice = "Give each rank CPUs of its own: cpuset and cgroup quota (nproc, /sys/fs/cgroup/cpu.max), numactl "
                     "or torchrun's "
                     "--numa-binding, OMP_NUM_THREADS, fewer DataLoader workers. A faster network or GPU does not help.",

@@ -1,4 +1,4 @@
-/* host_bound.c - the host sets the pace: what of its time on the critical path no other rule has named */
+/* host_bound.c - the host sets the pace: its time on the critical path that no other rule claims */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,12 +6,6 @@
 #include "base/memory/large.h"
 #include "base/sorted.h"
 #include "report/findings/finding.h"
-
-static bool is_host(const findings *f, uint32_t node, void *user)
-{
-    (void)user;
-    return !findings_is_work(f, node);
-}
 
 /* By stretch of the path that the finding has, the outermost operator around it, or where there is none the innermost
  * range; sums by name, the largest of which is named. */
@@ -48,7 +42,7 @@ static int by_place(const void *a, const void *b)
     return x->time != y->time ? (x->time < y->time ? -1 : 1) : (x->id > y->id) - (x->id < y->id);
 }
 
-static hd_status name_most(uint32_t *out, int64_t *out_ns, const findings *f, hd_error *err)
+static hd_status name_most(uint32_t *out, int64_t *out_ns, uint32_t *out_line, const findings *f, hd_error *err)
 {
     gpu_slices slices = {0};
     size_t count = 0;
@@ -72,6 +66,7 @@ static hd_status name_most(uint32_t *out, int64_t *out_ns, const findings *f, hd
     *out = status == HD_OK ? n.best : HD_STRING_NONE;
     *out_ns = *out == HD_STRING_NONE ? 0 : sums[*out];
     gpu_slices_deinit(&slices);
+    if (status == HD_OK) status = findings_line(out_line, f, places, lengths, count, err);
     hd_large_free(places);
     hd_large_free(lengths);
     free(sums);
@@ -95,33 +90,37 @@ static int64_t waited_for_host(const findings *f, uint32_t device)
 static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
 {
     finding *of;
-    uint32_t name;
+    uint32_t name, line;
     int64_t most;
-    char amount[96], text[72], length[HD_VALUE_TEXT_BYTES], where[160] = "";
-    HD_TRY(findings_gather(&of, f, rule, is_host, NULL, err));
-    if (!of) return HD_OK;
-    int64_t idle = 0;
+    char amount[96], text[72], length[HD_VALUE_TEXT_BYTES], where[160] = "", of_line[96];
+    /* Before anything is claimed, since that is most of the nodes. */
+    int64_t idle = 0, path = 0;
+    uint32_t device = HD_NONE;
     for (uint32_t d = 0; d < f->scope.device_count; d++) {
         int64_t waited = waited_for_host(f, d);
         if (waited <= idle) continue;
         idle = waited;
-        of->device = d;
-        of->rank = f->scope.devices[d].rank;
+        device = d;
     }
+    for (uint32_t n = 0; n < f->first_work; n++) path += f->on_path[n] < f->left[n] ? f->on_path[n] : f->left[n];
+    if (!findings_is_worth(f, idle < path ? idle : path)) return HD_OK;
+    if (!findings_add(f, rule)) return HD_NOMEM(err);
+    for (uint32_t n = 0; n < f->first_work; n++)
+        if (!findings_claim(f, n, INT64_MAX)) return HD_NOMEM(err);
+    of = &f->list[f->count - 1];
+    of->device = device;
+    of->rank = f->scope.devices[device].rank;
     of->amount = idle < of->path ? idle : of->path;
-    if (!findings_is_worth(f, of->amount)) {
-        findings_drop(f);
-        return HD_OK;
-    }
-    HD_TRY(name_most(&name, &most, f, err));
+    HD_TRY(name_most(&name, &most, &line, f, err));
     of = &f->list[f->count - 1];
     of->is_of_host = true;
     if (name != HD_STRING_NONE)
         snprintf(where, sizeof where, "; the largest part of its time%s%s%s is in %s", most <= of->amount ? ", " : "",
                  most <= of->amount ? hd_text_duration(length, most) : "", most <= of->amount ? "," : "",
                  findings_short(text, f->scope.trace, name));
-    snprintf(of->text, sizeof of->text, "The host sets the pace: for %s the GPU has nothing to do until it launches%s.",
-             findings_amount(amount, of), where);
+    snprintf(of->text, sizeof of->text,
+             "The host sets the pace: for %s the GPU has nothing to do until it launches%s%s.",
+             findings_amount(amount, of), where, findings_line_text(of_line, f, line));
     return HD_OK;
 }
 

@@ -4,7 +4,7 @@
 #include "base/memory/large.h"
 #include "report/findings/finding.h"
 
-/* Overheads on rows that are no threads of the program: they hold up whatever it does meanwhile. */
+/* Overheads on rows that are not the program's threads: they delay all its threads. */
 static bool list_apart(gpu_spans *out, const findings *f, const gpu_slices *overheads)
 {
     size_t count = 0;

@@ -1,8 +1,8 @@
 /* recompilation.c - code is compiled, or kernels are chosen by trying, while the program runs */
 #include "report/findings/finding.h"
 
-/* What torch.compile, Inductor and Triton call their phases, as ranges and as Python functions, but not what they run at
- * each call of what is compiled; JAX's and XLA's; and what cuDNN and MIOpen try with benchmark = True. */
+/* Names of the phases of torch.compile, Inductor and Triton, as ranges and as Python functions, but not of calls to
+ * compiled code; those of JAX and XLA; and the trials of cuDNN and MIOpen with benchmark = True. */
 static bool is_one(hd_string name)
 {
     static const char *const words[] = {"(dynamo_timed)",

@@ -1,4 +1,4 @@
-/* busy.c - how long a device computes between two collectives: what is left of that time if the host is no limit */
+/* busy.c - how long a device computes between two collectives: the time that remains if the host is not the limit */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -21,7 +21,7 @@ static int by_place(const void *a, const void *b)
     return (x->at > y->at) - (x->at < y->at);
 }
 
-/* When anything but communication runs on it. false: no memory, or there is no such device. */
+/* When anything but communication runs on it. false: no memory, or no such device. */
 static bool spans_of(gpu_spans *out, const gpu_scope *s, const place *of)
 {
     size_t count = 0, most = 1;

@@ -1,7 +1,7 @@
-/* findings.c - what to do first in a job: which ranks are late, and what its transfers cost
+/* findings.c - findings of a job: late ranks, and the cost of its transfers
  *
- * The job is simulated (slowdown.c) as it was, with the ranks that are late as fast as the fastest at each place, with
- * all ranks so, and with transfers that take no time. What is saved so is no sum of durations: who does not wait for
+ * The job is simulated (slowdown.c) as recorded, with the late ranks as fast as the fastest at each place, with all
+ * ranks so, and with transfers that take no time. The saving is not a sum of durations: a rank that no longer waits for
  * one rank waits for the next.
  */
 #include <math.h>
@@ -14,10 +14,12 @@
 #include "model/host/stalls.h"
 #include "report/job/slowdown/findings.h"
 #include "report/job/slowdown/impl.h"
+#include "report/job/slowdown/stages.h"
 #include "report/job/slowdown/starved.h"
 
 const hd_report_column job_findings_columns[] = {
-    {"code", HD_VALUE_STRING, "cpu-starved, late-rank, uneven-ranks or transfers; docs/findings has a page for each"},
+    {"code", HD_VALUE_STRING,
+     "cpu-starved, late-rank, uneven-ranks, uneven-stages or transfers; docs/findings has a page for each"},
     {"severity", HD_VALUE_STRING, "warning: it can be changed; note: so it is"},
     {"saves", HD_VALUE_DURATION, "at most, of the time between the first and the last collective"},
     {"how", HD_VALUE_STRING, "ranks: the job simulated without it"},
@@ -41,7 +43,11 @@ const hd_finding_code job_finding_codes[JOB_FINDINGS] = {
     {"transfers", "warning", "collectives take time also where no rank waits",
      "Overlap them with compute, send fewer bytes (bf16, sharding, larger buckets), or use a faster link; heddle "
      "report "
-     "communication has their bandwidth."}};
+     "communication has their bandwidth."},
+    {"uneven-stages", "warning", "a stage of the pipeline computes longer than the others",
+     "Move layers to other stages: embedding and head count as layers (Megatron's "
+     "--decoder-first-pipeline-num-layers and --decoder-last-pipeline-num-layers, DeepSpeed's partition_method), or "
+     "interleave stages."}};
 
 typedef struct job_state {
     slow_job *j;
@@ -180,7 +186,7 @@ static void add_uneven(job_state *s)
     add_row(s, &job_finding_codes[1], slow_simulate(s->j, false), s->waited, text, NULL);
 }
 
-/* The job with hosts that are no limit: between collectives ranks take only what their devices are busy for. */
+/* The job with hosts that are not the limit: between collectives ranks take only the busy time of their devices. */
 static hd_status simulate_busy(double *out, const hd_job *of, hd_table_builder *lost, hd_error *err)
 {
     slow_job j = {.of = of, .kept_operation = NO_OPERATION, .wants_busy = true};
@@ -211,7 +217,7 @@ static void add_starved(job_state *s, const job_starved *of, double after)
         snprintf(at_once, sizeof at_once, " For %.0f %% of the time %u of %u do so at once, as if there %s %u CPU%s.",
                  of->most_for, of->most, of->ranks, running == 1 ? "was" : "were", running, running == 1 ? "" : "s");
     snprintf(text, sizeof text,
-             "The hosts' threads stand still for %s of %s (%.1f %%), mean over ranks, in %u different operators.%s",
+             "The hosts' threads stall for %s of %s (%.1f %%), mean over ranks, in %u different operators.%s",
              hd_text_duration(still, llround(of->still)), hd_text_duration(whole, llround(s->whole)),
              100 * of->still / s->whole, of->names, at_once);
     add_row(s, about_starved(), after, of->still, text, NULL);
@@ -229,6 +235,16 @@ static void add_transfers(job_state *s)
         hd_text_duration(transfer, llround(s->transfer)), hd_text_duration(whole, llround(s->whole)),
         100 * s->transfer / s->whole, all > 0 ? 100 * s->waited / all : 0);
     add_row(s, &job_finding_codes[2], slow_simulate(s->j, true), s->transfer, text, NULL);
+}
+
+static void add_stages(job_state *s, const job_stages *of)
+{
+    char text[300], longest[HD_VALUE_TEXT_BYTES], mean[HD_VALUE_TEXT_BYTES];
+    snprintf(text, sizeof text,
+             "Stage %u of the pipeline computes %s between collectives, %.2f times the mean of %u stages, %s.",
+             of->slowest, hd_text_duration(longest, llround(of->longest)), of->longest / of->mean, of->stages,
+             hd_text_duration(mean, llround(of->mean)));
+    add_row(s, &job_finding_codes[3], of->after, of->longest - of->mean, text, NULL);
 }
 
 enum { STARVED = 10 }; /* a tenth of the whole */
@@ -260,6 +276,9 @@ hd_status job_add_findings(hd_table_builder *b, const hd_job *of, hd_table_build
             else if (!is_starved)
                 add_uneven(&s);
             add_transfers(&s);
+            job_stages stages = {0};
+            if (status == HD_OK) status = job_find_stages(&stages, &j, s.compute, err);
+            if (stages.is_uneven && status == HD_OK) add_stages(&s, &stages);
             hd_table_sort(b, "", "saves");
         }
     }

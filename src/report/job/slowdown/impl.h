@@ -5,7 +5,7 @@
 #include "report/job/cells.h"
 #include "report/job/roles.h"
 
-/* What stays of a row: there may be hundreds of millions. */
+/* The kept data of a row: there may be hundreds of millions. */
 typedef struct slow_visit {
     int64_t gap; /* to the end of the one before; 0 for the first of a member */
     uint32_t collective, kind;
@@ -40,7 +40,7 @@ typedef struct slow_transfer_kind {
     uint32_t operation, zero;
 } slow_transfer_kind;
 
-enum { NO_OPERATION = UINT32_MAX - 1 }; /* HD_NONE is one that is not known */
+enum { NO_OPERATION = UINT32_MAX - 1 }; /* HD_NONE means unknown */
 enum { PERCENT_MAX = 5 };
 
 typedef struct slow_job {
@@ -52,16 +52,16 @@ typedef struct slow_job {
     struct slow_group *group_members; /* by group */
     struct slow_op *ops;              /* that are read, and not yet visits */
     slow_visit *visits;               /* by member and start */
-    uint32_t *steps;                  /* texts, of visits; NULL: nobody wants them */
+    uint32_t *steps;                  /* texts, of visits; NULL: not needed */
     slow_member *list;                /* of members that have all of their visits, and one more */
     slow_collective *collectives;
     size_t op_count, op_capacity, count, capacity, step_capacity, list_capacity, group_capacity, collective_capacity;
     uint32_t list_count, collective_count;
-    uint32_t joined_count;    /* of collectives; what is behind them is unmatched, and of one member each */
+    uint32_t joined_count;    /* of collectives; later ones are unmatched, with one member each */
     size_t unmatched;         /* rows */
     bool wants_busy;          /* gaps last as long as the device is busy in them */
     bool wants_steps, counts; /* counts: any number was counted */
-    bool is_split;            /* a member is in several summaries: they have to be read before it is made of them */
+    bool is_split;            /* a member is in several summaries: they must be read before visits are made */
     uint32_t *doubts;         /* texts of codes, by member */
     uint32_t *by_collective;  /* members */
     double *gaps, *transfers; /* ideal, by kind */
@@ -72,8 +72,8 @@ typedef struct slow_job {
     uint32_t kept_operation; /* its gaps and transfers are as measured; NO_OPERATION: of none */
 } slow_job;
 
-/* Visits and collectives of zero-initialised jobs but for `of`, `roles`, `wants_…`. Errors: MEMORY, LIMIT,
- * UNSUPPORTED (too much is not joined). The caller calls slow_job_deinit, in any case. */
+/* Visits and collectives of jobs, which are zero-initialised except `of`, `roles`, `wants_…`. Errors: MEMORY, LIMIT,
+ * UNSUPPORTED (too much is unmatched). The caller calls slow_job_deinit in any case. */
 hd_status slow_job_read(slow_job *job, hd_table_builder *lost, hd_error *err);
 void slow_job_deinit(slow_job *job);
 
@@ -82,7 +82,7 @@ void slow_job_deinit(slow_job *job);
 bool slow_make_lists(slow_job *job);
 bool slow_find_ideals(slow_job *job);
 /* Mean time over members from the end of the first to the end of the last collective; NaN: they wait for each other.
- * Gaps of members that are not kept, and with ideal_transfers all transfers, are those of the ideals. */
+ * Gaps of members that are not kept, and with ideal_transfers all transfers, are the ideal ones. */
 double slow_simulate(slow_job *job, bool ideal_transfers);
 double slow_measure(const slow_job *job); /* the same, as it was */
 

@@ -1,8 +1,8 @@
 /* read.c - visits and collectives of a job, from the summaries of its ranks
  *
- * A number that was counted within a step says which collective it is only if all ranks of the group that have any in
- * that step have as many. Where they have not, none of these is joined: summaries are read again, and each row of them
- * becomes a collective of one member, numbered behind the joined ones, which takes as long as measured.
+ * A number counted within a step identifies a collective only if all ranks of the group that have any in that step have
+ * the same number of them. Otherwise none of these is matched: summaries are read again, and each row of them becomes a
+ * collective of one member, numbered after the matched ones, with its measured duration.
  */
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@
 
 /* A row of a summary, until all of its member are there. */
 typedef struct slow_op {
-    int64_t start, end, busy;                     /* busy: before it; HD_NO_NUMBER: not known */
+    int64_t start, end, busy;                     /* busy: before it; HD_NO_NUMBER: unknown */
     uint32_t member, collective, operation, step; /* the last two: texts */
 } op;
 typedef struct group_key {
@@ -69,7 +69,7 @@ static uint32_t find_group(slow_job *j, const group_key *key, uint32_t member)
     return of;
 }
 
-/* HD_NONE: no memory. It is mostly the one behind that of the row before. */
+/* HD_NONE: no memory. It is mostly the one after that of the previous row. */
 static uint32_t find_collective(slow_job *j, const collective_key *key, const slow_transfer_kind *kind)
 {
     uint32_t known = j->collective_keys.count, transfer;
@@ -207,7 +207,7 @@ static uint32_t add_to_unit(units *of, const slow_job *j, uint32_t number)
     return at;
 }
 
-/* Flags collectives, and counts rows of them. false: no memory. */
+/* Flags collectives, and counts their rows. false: no memory. */
 static bool find_unmatched(size_t *rows, slow_job *j)
 {
     units all = {.keys.key_size = sizeof(unit_key)};
@@ -264,7 +264,7 @@ static hd_status read_summaries(reading *r, hd_table_builder *lost, hd_error *er
     return job_each_table(&r->j->of, 1, NULL, "collectives", wanted, COLUMNS, lost, add_summary, r, err);
 }
 
-/* Mostly a member is in one summary, and all is joined. What is lost is told once. */
+/* Usually a member is in one summary, and everything matches. Losses are reported once. */
 hd_status slow_job_read(slow_job *j, hd_table_builder *lost, hd_error *err)
 {
     j->members.key_size = sizeof(slow_member_key);

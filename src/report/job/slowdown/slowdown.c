@@ -150,7 +150,7 @@ static hd_status find_doubts(slow_job *j, hd_error *err)
     return fine ? status : HD_NOMEM(err);
 }
 
-/* The last cell of a row that rests on all members, or on those that are kept. false: no memory. */
+/* The last cell of a row that depends on all members, or on the kept ones. false: no memory. */
 static bool add_doubts(hd_table_builder *b, slow_job *j, bool all)
 {
     uint32_t together = HD_NONE;
@@ -272,8 +272,8 @@ static uint32_t peers_of(gpu_groups *peers, const slow_job *j, size_t visit)
     return gpu_group(peers, &key);
 }
 
-/* Their gaps become the median of those of all others of the stage at the same place in the same step; *alone: those of
- * which there is none stay. */
+/* Replaces their gaps by the median of those of all others of the stage at the same place in the same step; *alone:
+ * number of those without others, which stay. */
 static bool fix_gaps(slow_job *j, const bool *is_fixed, uint64_t *alone)
 {
     gpu_groups peers = {.key_size = sizeof(peer_kind)};
@@ -303,7 +303,7 @@ static bool fix_gaps(slow_job *j, const bool *is_fixed, uint64_t *alone)
     return fine;
 }
 
-/* The job as measured, but for these ranks. Last, since their gaps change. */
+/* The job as measured, except these ranks. Last, since their gaps change. */
 static hd_status add_fixed(hd_table_builder *b, slow_job *j, const hd_option_texts *of, double replayed, double error,
                            hd_error *err)
 {

@@ -1,7 +1,7 @@
-/* starved.c - the stalls of all ranks (model/host/stalls.h), and how many are at one time
+/* starved.c - the stalls of all ranks (model/host/stalls.h), and how many occur at once
  *
- * Ranks of one host have one clock. Where exactly k of n ranks stand still most of the time, n - k run: as many as
- * there are CPUs for them.
+ * Ranks of one host share a clock. If exactly k of n ranks are stalled most of the time, n - k run: as many as there
+ * are CPUs for them.
  */
 #include "report/job/slowdown/starved.h"
 
@@ -15,7 +15,7 @@ enum { RANK, START, END, NAME, COLUMNS };
 static const job_wanted wanted[COLUMNS] = {
     {"rank", HD_VALUE_INT}, {"start", HD_VALUE_TIME}, {"end", HD_VALUE_TIME}, {"name", HD_VALUE_STRING}};
 
-/* From then on one rank more (1) or less (-1) stands still, or is between its first and its last collective. */
+/* From then on one more (1) or one less (-1) rank is stalled, or is between its first and its last collective. */
 typedef struct change {
     int64_t time;
     uint32_t host; /* text; "": not known */
@@ -59,7 +59,7 @@ static bool add_stall(finder *f, const job_cells *c, size_t row, const slow_memb
     return add_change(f, host, gpu_sum(base, start), 1, 0) && add_change(f, host, gpu_sum(base, end), -1, 0);
 }
 
-/* A summary of several ranks tells them apart by the column; those have no collectives of their own here. */
+/* A summary of several ranks distinguishes them by the column; those have no collectives of their own here. */
 static hd_status add_member(finder *f, size_t member, hd_table_builder *lost, hd_error *err)
 {
     const hd_job_member *about = hd_job_at(f->j->of, member);
@@ -87,7 +87,7 @@ static int by_time(const void *a, const void *b)
     return x->still != y->still ? x->still - y->still : x->there - y->there;
 }
 
-/* Of the changes of one host: while all of its ranks are there, how long how many stand still. */
+/* From the changes of one host: while all of its ranks exist, how long how many are stalled. */
 static bool count_host(finder *f, size_t from, size_t until)
 {
     uint32_t ranks = 0, best = 0;

@@ -1,4 +1,4 @@
-// What every part of the page gets: the data, the state, the commands, and the two things that are worked out of them.
+// The context of every part of the web UI: the data, the state, the commands, and two values derived from them.
 import type { Commands } from "./tools/commands";
 import type { Hands } from "./tools/hands";
 import type { Layout } from "./tracks/layout";
@@ -11,9 +11,9 @@ export interface Core {
   source: Source;
   state: State;
   commands: Commands;
-  names: Names; // texts of name numbers, asked for as needed (names.ts)
+  names: Names; // texts of name numbers, requested as needed (names.ts)
   tiles: TileCache; // tiles.ts
-  layout(): Layout; // where each track stands, as of now (layout.ts)
+  layout(): Layout; // current position of each track (layout.ts)
   redraw(): void; // draw at the next frame
   // The tests' way in: window.heddle = { app, drawList(): … }.
 }

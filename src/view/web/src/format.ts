@@ -1,5 +1,5 @@
-// Numbers as people read them. Times are whole nanoseconds and are shown to the last of them; nothing in here rounds
-// a count or a time. All parts of the page use these, so that one value looks the same everywhere.
+// Numbers for display. Times are whole nanoseconds and are shown to the last digit; no count or time is rounded. All
+// parts of the web UI use these functions, so that equal values look equal.
 
 const GROUP = /\B(?=(\d{3})+(?!\d))/g;
 
@@ -7,14 +7,14 @@ function grouped(digits: string): string {
   return digits.replace(GROUP, ",");
 }
 
-// 1234567 -> "1,234,567". Also bigints, and numbers with a fraction (whose digits all stay).
+// 1234567 -> "1,234,567". Also bigints, and fractions with all digits.
 export function formatCount(value: number | bigint): string {
   const text = typeof value === "bigint" ? value.toString() : plain(value);
   const [, sign = "", whole = text, rest = ""] = /^(-?)(\d+)(.*)$/.exec(text) ?? [];
   return sign + grouped(whole) + rest;
 }
 
-// As String(), but never with an exponent where the digits are known.
+// As String(), but never with an exponent if the digits are known.
 function plain(value: number): string {
   return Number.isInteger(value) && Math.abs(value) < 1e21 ? BigInt(value).toString() : String(value);
 }
@@ -68,8 +68,8 @@ export function formatShort(ns: number): string {
   return `${Number(ns.toPrecision(4))} ns`;
 }
 
-// µs with three decimals, for columns of tables: exact to the ns, and points stand below points. Means, which are no
-// whole ns, are rounded to one.
+// µs with three decimals, for columns of tables: exact to the ns, with aligned points. Means, which are fractional, are
+// rounded to ns.
 export function formatMicros(ns: number): string {
   return heldSign(toBigint(ns)) + fixedPoint(toBigint(ns), 3);
 }
@@ -88,7 +88,7 @@ export function formatUnix(unix: bigint): string {
   return `${date.toISOString().slice(0, 19).replace("T", " ")}.${rest.toString().padStart(9, "0")} UTC`;
 }
 
-// 1536 -> "1.5 KiB"; what is below 1 KiB in bytes.
+// 1536 -> "1.5 KiB"; bytes below 1 KiB.
 export function formatBytes(bytes: number): string {
   const size = Math.abs(bytes);
   const names = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
@@ -111,7 +111,7 @@ export function formatBandwidth(value: number): string {
   return `${Number((value / 1000 ** at).toPrecision(4))} ${names[at]}`;
 }
 
-// A share of 1. What is not 0 is never shown as 0, nor what is not all as 100 %.
+// A share of 1. A nonzero share is never shown as 0, nor a partial one as 100 %.
 export function formatPercent(share: number): string {
   if (!Number.isFinite(share)) return "–";
   const percent = share * 100;

@@ -1,4 +1,4 @@
-// The page: makes the parts and puts them where index.html has a place for them.
+// The web UI: makes the parts and inserts them into index.html.
 import "./page.css";
 import { computed, effect } from "@preact/signals";
 import { attachA11y } from "./tracks/a11y";
@@ -38,7 +38,7 @@ function element(id: string): HTMLElement {
 
 const LATEST_MS = 400; // the page is all there then, also where the server does not answer
 
-// One line for people and screen readers; the server's health takes its place while there is something to say.
+// One line for users and screen readers; messages about the server's health replace it.
 function attachStatus(app: App): void {
   const status = element("status");
   effect(() => {
@@ -81,7 +81,7 @@ function start(source: Source): void {
   attachUrl(app);
   view.follow();
   const shown = view;
-  // What stands around the picture is made when that is there.
+  // Parts around the picture are made once that is drawn.
   let [mounted, hasPane] = [false, false];
   const mountTabs = (): void => {
     if (!hasPane) mountPane(element("pane"), app);
@@ -121,5 +121,6 @@ declare global {
   }
 }
 
-// Not within the script: whoever watches what the page asks for (DevTools, tests) has all of it parsed again for the stack.
+// Not within the script: with tools that record requests (DevTools, tests) all of it would be parsed again for the
+// stack.
 queueMicrotask(() => start(new HttpSource()));

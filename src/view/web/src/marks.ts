@@ -6,7 +6,7 @@ export const LONGEST_NAME = 200;
 
 // Names are one line, not too long and not empty.
 export function markName(text: string, otherwise: string): string {
-  // Control and bidi characters would garble the lists that the name stands in.
+  // Control and bidi characters would garble the lists that show the name.
   const clean = text.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]+/g, " ").trim();
   return Array.from(clean).slice(0, LONGEST_NAME).join("") || otherwise;
 }
@@ -38,7 +38,7 @@ export function removeMark(marks: readonly Mark[], id: number): Mark[] {
 // The mark that starts behind (or, backward, before) the middle of the view, in order of time and around the end.
 export function neighbourMark(marks: readonly Mark[], time: number, forward: boolean): Mark | null {
   const sorted = [...marks].sort((a, b) => middle(a) - middle(b) || a.id - b.id);
-  // What is in the middle of the view up to rounding is where we are.
+  // The current position is the middle of the view, up to rounding.
   const slack = (mark: Mark): number => Math.max((mark.until - mark.from) * 1e-6, 1);
   if (forward) return sorted.find((mark) => middle(mark) > time + slack(mark)) ?? sorted[0] ?? null;
   return sorted.reverse().find((mark) => middle(mark) < time - slack(mark)) ?? sorted[0] ?? null;

@@ -1,4 +1,4 @@
-// What the page shows, as signals: everything else (drawing, panels, the URL) follows from these. No DOM in here.
+// The state of the web UI, as signals: everything else (drawing, panels, the URL) follows from these. No DOM in here.
 import { signal, type Signal } from "@preact/signals";
 import type { ClockInfo, EventRef, Fidelity, SearchQuery, SearchResult, Session, TraceId, TrackId, TrackInfo } from "./data/model";
 
@@ -42,11 +42,11 @@ export interface State {
   timing: Signal<Range | null>; // between the two edges of the timing tool
   marks: Signal<Mark[]>;
   query: Signal<SearchQuery>;
-  filter: Signal<"none" | "dim" | "hide">; // what becomes of events that the search does not find
+  filter: Signal<"none" | "dim" | "hide">; // effect on events that are not search hits
   results: Signal<Map<TraceId, SearchResult>>;
   flows: Signal<FlowMode>;
   clocks: Signal<ClockInfo[]>; // of the traces, as far as they were compared
-  aligned: Signal<boolean>; // by them; else times are as the files have them
+  aligned: Signal<boolean>; // by these clocks; else times are those of the files
   colorBy: Signal<ColorBy>;
   axis: Signal<"relative" | "absolute">;
   theme: Signal<"auto" | "light" | "dark">;

@@ -1,16 +1,17 @@
-// Keeps the address and the view alike: what is behind the # is put into the state at first and when people go back and
-// forward; what changes in the state is written, in place while it moves, as a step of the history when it jumped.
+// Synchronises the address and the view: the part after # is applied to the state initially and on history navigation;
+// changes of the state are written, replacing the entry while it moves, as a new entry after a jump.
 import { batch, effect } from "@preact/signals";
 import type { App } from "./app";
 import { choicesOf } from "./tracks/layout";
 import { clampRange, sameRange } from "./tools/nav";
+import { goTo } from "./tools/navigate";
 import { findStepped, say } from "./tools/select_actions";
 import { trackKey, type State } from "./state";
-import { isJump, LONGEST_SQL, parseView, viewText, type EventKey, type ViewText } from "./url_text";
+import { eventOfId, isJump, LONGEST_SQL, parseView, viewText, type EventKey, type ViewText } from "./url_text";
 
 const WAIT_MS = 250; // for the view to come to rest
 
-// The state as what the text can say; what is as it is at first is absent.
+// The state that the text can represent; initial values are absent.
 function viewOf(state: State): ViewText {
   const view: ViewText = {};
   const { value: range } = state.range;
@@ -68,7 +69,8 @@ function applyView(state: State, view: ViewText): void {
 }
 
 class Address {
-  private waiting: EventKey[] = []; // of the address, whose tracks are not there yet
+  private waiting: EventKey[] = []; // from the address; their tracks are not loaded yet
+  private id: number | undefined; // likewise, of an event given by its id
   private asked = 0;
   private checked = false; // the range against the whole
   private timer = 0;
@@ -88,13 +90,14 @@ class Address {
     applyView(this.app.state, view);
     this.checked = false;
     this.waiting = view.selected ?? [];
+    this.id = view.id;
     this.asked++;
     this.app.state.selected.value = [];
     this.settle();
     this.app.redraw();
   }
 
-  // What had to wait for the traces: clamp the range, find the selected events.
+  // Parts that had to wait for the traces: clamps the range, finds the selected events.
   settle(): void {
     const { state, hands } = this.app;
     const traces = state.session.value?.traces;
@@ -111,7 +114,13 @@ class Address {
       const tracks = area.tracks.filter((key) => known.has(key));
       state.area.value = tracks.length > 0 ? { ...area, tracks } : null;
     }
-    // All at once, so that they stay in order: as soon as the track of each is there, or none will come any more.
+    if (this.id !== undefined && all && known.size > 0) {
+      const event = eventOfId(this.id);
+      this.id = undefined;
+      if (event) void goTo(this.app, event.trace, event.kind, event.row);
+      else say(this.app, "The address names an event that has no row.", true);
+    }
+    // All at once, to keep their order: as soon as the track of each exists, or no more tracks will come.
     if (this.waiting.length === 0) return;
     const there = this.waiting.filter((key) => known.has(`${key.trace}.${key.track}`));
     if (there.length < this.waiting.length && !(all && known.size > 0)) return;
@@ -130,7 +139,7 @@ class Address {
       }
     }));
     const { selected } = this.app.state;
-    // Whoever selected something in the meantime keeps it.
+    // A selection that the user made in the meantime is kept.
     if (mine !== this.asked || selected.value.length > 0) return;
     const events = found.filter((event) => event !== null);
     selected.value = events;
@@ -138,7 +147,7 @@ class Address {
     this.app.redraw();
   }
 
-  // From the state to the address, when it has come to rest.
+  // From the state to the address, once it is stable.
   later(): void {
     window.clearTimeout(this.timer);
     this.timer = window.setTimeout(() => this.write(), WAIT_MS);
@@ -146,7 +155,7 @@ class Address {
 
   private write(): void {
     const session = this.app.state.session.value;
-    if (!session || session.traces.some((trace) => trace.state === "reading") || this.waiting.length > 0) return;
+    if (!session || session.traces.some((trace) => trace.state === "reading") || this.waiting.length > 0 || this.id !== undefined) return;
     const view = viewOf(this.app.state);
     const text = viewText(view);
     if (text === this.text) return;

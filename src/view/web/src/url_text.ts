@@ -1,6 +1,5 @@
-// The view as text behind the # of the address, and back. Pure, and whatever the text is, parsing gives a view.
-// Times are integers (narrow ranges: to a hundredth) of ns from the start of the earliest trace: a link stays right for
-// the same files.
+// The view as text after the # of the address, and back. Pure; parsing gives a view for every text. Times are integers
+// (narrow ranges: to a hundredth) of ns from the start of the earliest trace: a link stays valid for the same files.
 import { MOST_MARKS, markName } from "./marks";
 import type { SearchQuery } from "./data/model";
 import type { ColorBy, FlowMode, Mark, Range, Tab, Tool, TrackKey } from "./state";
@@ -14,11 +13,12 @@ export interface EventKey {
   start: number; // trace time
 }
 
-// What is not in the text is absent.
+// Values not in the text are absent.
 export interface ViewText {
   range?: Range;
   scroll?: number;
   selected?: EventKey[];
+  id?: number; // of an event to select, as in SQL: slice.id
   area?: Range & { tracks: TrackKey[] | null };
   timing?: Range;
   marks?: Mark[];
@@ -39,7 +39,7 @@ export interface ViewText {
   folded?: ReadonlySet<TrackKey>; // sections that are collapsed under the filter
 }
 
-export const MOST_CHARACTERS = 16000; // of what is read; browsers and chats cut longer addresses
+export const MOST_CHARACTERS = 16000; // longest text that is read; browsers and chats cut longer addresses
 const MOST_EVENTS = 50;
 const MOST_TRACKS = 200000;
 const TIME_LIMIT = 2 ** 63;
@@ -138,6 +138,12 @@ export function parseEvent(text: string): EventKey | null {
   return { trace, track, depth, row, start };
 }
 
+// Of an id of SQL: the place of the trace, a kind, a row.
+export function eventOfId(id: number): { trace: number; kind: string; row: number } | null {
+  const kind = ["slice", "instant"][Math.floor(id / 2 ** 38) % 4];
+  return kind === undefined ? null : { trace: Math.floor(id / 2 ** 40), kind, row: id % 2 ** 38 };
+}
+
 // ---- the whole ----
 
 export function viewText(view: ViewText): string {
@@ -148,6 +154,7 @@ export function viewText(view: ViewText): string {
   put("r", view.range && rangeText(view.range));
   put("y", view.scroll ? String(Math.round(view.scroll)) : "");
   put("s", view.selected?.slice(-MOST_EVENTS).map(eventText).join(","));
+  put("id", view.id?.toString());
   if (view.area) {
     put("a", rangeText(view.area));
     put("at", view.area.tracks ? tracksText(view.area.tracks) : "");
@@ -177,7 +184,7 @@ export function viewText(view: ViewText): string {
   put("to", view.moved && [...view.moved].map(([key, place]) => `${key}~${Math.round(place * 1e4) / 1e4}`).join(","));
   put("tf", view.trackFilter);
   put("tfc", view.folded && tracksText(view.folded));
-  // The characters that keep their meaning behind a #, left as they are so that people can read the address.
+  // Characters that are valid after a # are not escaped, so that the address stays readable.
   return out.toString().replace(/%7E/g, "~").replace(/%2C/g, ",");
 }
 
@@ -240,6 +247,7 @@ export function parseView(text: string): ViewText {
   set("scroll", parseCount(params.get("y") ?? undefined, 2 ** 31) || null);
   const events = (params.get("s") ?? "").split(",").slice(0, MOST_EVENTS).map(parseEvent).filter((e) => e !== null);
   if (events.length > 0) view.selected = events;
+  set("id", parseCount(params.get("id") ?? undefined, 2 ** 53));
   const area = parseRange(params.get("a"), true);
   const areaTracks = parseTracks(params.get("at"));
   if (area) view.area = { ...area, tracks: areaTracks.length > 0 ? areaTracks : null };
@@ -261,7 +269,7 @@ export function parseView(text: string): ViewText {
   if (collapsed.size > 0) view.collapsed = collapsed;
   const hidden = parseTracks(params.get("th"));
   if (hidden.length > 0) view.hidden = new Set(hidden);
-  // Pins keep their order, so they are not in runs.
+  // Pins keep their order, so they are not stored as runs.
   const pinned = (params.get("tp") ?? "").split(",").flatMap((key) => parseTracks(key, 1));
   if (pinned.length > 0) view.pinned = [...new Set(pinned)];
   const moved = parseMoved(params.get("to"));
@@ -274,8 +282,8 @@ export function parseView(text: string): ViewText {
 
 // ---- what is a step of the history ----
 
-// Whether people would want to come back to `before`: what is in view has nothing or little to do with what was, or
-// something else is selected or asked. Smaller moves replace the entry.
+// Whether users would want to go back to `before`: the view overlaps it little or not at all, or another selection or
+// search is active. Smaller moves replace the entry.
 export function isJump(before: ViewText, after: ViewText): boolean {
   const selection = (view: ViewText): string => (view.selected ?? []).map(eventText).join(",");
   if (selection(before) !== selection(after) && selection(after) !== "") return true;

@@ -1,4 +1,4 @@
-// How long the page's own work for a frame takes without a browser: rows of a synthetic trace composed while zooming.
+// Measures our own time per frame without a browser: composes rows of a synthetic trace while zooming.
 import { Composer, wantsOf, type Scene } from "../src/draw/compose";
 import { themeOf } from "../src/draw/color";
 import { DrawList } from "../src/draw/list";
@@ -9,7 +9,7 @@ import { TileCache } from "../src/data/tiles";
 import { decodeTiles } from "../src/data/tile_decode";
 import { demoTrace } from "./fake_trace";
 
-// `clock` in ms: the CPU's, where the machine is busy with other things.
+// `clock` in ms: CPU time, if the machine is busy otherwise.
 export async function bench(rowsOfEach: number, events: number, frames: number, clock: () => number): Promise<string> {
   const trace = demoTrace(rowsOfEach, events);
   const names = new Names({ names: async (_t, ids) => ({ final: true, names: ids.map((id) => ({ id, text: trace.names[id] ?? "", category: "kernel", role: "kernel" })) }) }, () => {});

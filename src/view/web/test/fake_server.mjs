@@ -1,5 +1,5 @@
-// Serves the built page with a synthetic trace (fake_trace.ts), for looks and timings without `heddle view`:
-//   node test/fake_server.mjs PAGE-DIR PORT [ROWS [EVENTS]]
+// Serves the built web UI with a synthetic trace (fake_trace.ts), for visual checks and timings without `heddle view`:
+// node test/fake_server.mjs PAGE-DIR PORT [ROWS [EVENTS]]
 import { build } from "esbuild";
 import { createServer } from "node:http";
 import { readFileSync } from "node:fs";

@@ -1,5 +1,5 @@
-// A test double: a synthetic trace, and its tiles as docs/view-protocol.md describes them, made the slow and plain way.
-// Tests compare what the page draws with `rows`; fake_server.mjs serves it to a browser.
+// A test double: a synthetic trace, and its tiles as in docs/view-protocol.md, made in a slow and simple way. Tests
+// compare the drawing with `rows`; fake_server.mjs serves it to a browser.
 import { TILE_COLUMNS, type TrackInfo } from "../src/data/model";
 
 export interface FakeRow {

@@ -20,7 +20,7 @@ export function mountFidelity(el: HTMLElement, app: App): void {
   attachFidelity(app);
 }
 
-// Asked for when a trace becomes ready, and again when more of it is worked out.
+// Requested when a trace becomes ready, and again when more of it is computed.
 function attachFidelity(app: App): void {
   const asked = new Map<TraceId, string>();
   const { state, source } = app;
@@ -43,7 +43,7 @@ function attachFidelity(app: App): void {
           asked.delete(trace.id);
           setTimeout(() => { attempt.value++; }, RETRY_MS);
           const now = state.session.peek()?.traces.find((each) => each.id === trace.id);
-          if (!now || now.busy) return; // it cannot be told yet, and what is being done stands in the line
+          if (!now || now.busy) return; // unknown yet, and the line shows what is being done
           errors.value = new Map(errors.peek()).set(trace.id, messageOf(error));
         },
       );

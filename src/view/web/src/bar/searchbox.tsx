@@ -1,4 +1,4 @@
-// The search box: what to look for, how, how many there are, and steps through them.
+// The search box: text, kind of match, number of hits, and stepping through them.
 import { render, type JSX, type TargetedKeyboardEvent } from "preact";
 import type { App } from "../app";
 import { formatCount } from "../format";
@@ -43,7 +43,7 @@ function onKey(app: App, event: TargetedKeyboardEvent<HTMLInputElement>): void {
     event.preventDefault();
     void searchStep(app, event.shiftKey ? -1 : 1, event);
   } else if (event.key === "Escape") {
-    if (app.state.query.value.q !== "") set(app, { q: "" }); // and the page takes the focus away
+    if (app.state.query.value.q !== "") set(app, { q: "" }); // and the tracks take the focus
   }
 }
 

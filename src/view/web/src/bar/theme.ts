@@ -1,4 +1,4 @@
-// The colours of the page follow the system unless the user chose; the choice is kept by the browser.
+// The colours follow the system unless the user chose; the browser stores the choice.
 import { effect, signal } from "@preact/signals";
 import type { App } from "../app";
 import type { State } from "../state";
@@ -12,7 +12,7 @@ export const shownTheme = (theme: Theme, systemIsDark: boolean): "light" | "dark
 
 export const drawnTheme = signal<"light" | "dark">("light");
 
-// Storage may be forbidden or full: the page works without.
+// Storage may be forbidden or full: the web UI works without.
 function load(): Theme {
   try {
     return parseTheme(localStorage.getItem(KEY));
@@ -26,7 +26,7 @@ function keep(theme: Theme): void {
     if (theme === "auto") localStorage.removeItem(KEY);
     else localStorage.setItem(KEY, theme);
   } catch {
-    // It holds until the page is left.
+    // It is valid until the tab is closed.
   }
 }
 

@@ -1,5 +1,5 @@
-// The bar on top: tools in XProf's order, then flows, colours, axis, theme, marks, palette and help. What a button does
-// and which keys do the same comes from the table of commands.
+// The toolbar: tools in XProf's order, then flows, colours, axis, theme, marks, palette and help. The action and keys
+// of a button come from the table of commands.
 import { signal } from "@preact/signals";
 import { render, type JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
@@ -17,7 +17,7 @@ interface ButtonProps {
   icon: IconName;
   label: string;
   pressed?: boolean;
-  text?: string; // beside the icon
+  text?: string; // next to the icon
 }
 
 function titleOf(app: App, id: string): { title: string; keys: string[] } {

@@ -1,5 +1,5 @@
-// Where traces stand beside each other by the clocks of their hosts, which the server works out of collectives: asked for
-// once the traces are read, and put into the session in the place of the times that their files tell.
+// Offsets between traces by the clocks of their hosts, which the server estimates from collectives: requested once the
+// traces are read, and stored in the session in place of the offsets from the files.
 import { computed, effect } from "@preact/signals";
 import type { App } from "../app";
 import { formatShort, plural } from "../format";
@@ -27,7 +27,7 @@ export function placed(session: Session, clocks: readonly ClockInfo[], aligned: 
   return { ...session, traces };
 }
 
-// By how much the trace is moved from where its file says, and how far off that may be; "" where there is nothing to tell.
+// The shift of the trace relative to its file's times, and its error bar; "" if unknown.
 export function clockText({ clock, told_ns, offset_ns, rank }: TraceInfo): string {
   if (!clock || told_ns === undefined) return "";
   if (clock.offset_ns === null || clock.bar_ns === null) return rank === null ? "" : clock.basis === "refused" ? "clock refused" : "clock unknown";
@@ -37,7 +37,7 @@ export function clockText({ clock, told_ns, offset_ns, rank }: TraceInfo): strin
   return offset_ns === clock.offset_ns ? text : `raw (${text})`;
 }
 
-// Whose collectives tell of the clocks.
+// The ranks whose collectives the clock estimate is from.
 export function clockRanks({ of, ranks }: ClockInfo): string {
   return of === "job" ? `all ${plural(ranks, "rank")}` : `the ${plural(ranks, "open trace")}`;
 }

@@ -15,7 +15,7 @@ class Uploads {
     document.body.append(this.list);
   }
 
-  // One after the other: two at once would take each other's line.
+  // One after the other: two at once would compete for bandwidth.
   add(files: Iterable<File>): void {
     this.queue.push(...files);
     if (!this.busy) void this.run();

@@ -1,4 +1,4 @@
-// Follows the session: what traces there are, how far they are read, what tracks they have. Puts it into the state.
+// Follows the session: the traces, their reading progress, their tracks. Stores it in the state.
 import { batch, effect } from "@preact/signals";
 import type { App } from "../app";
 import { placed } from "./clocks";
@@ -13,7 +13,7 @@ interface Known {
   tracks: TrackInfo[];
 }
 
-// Where the traces lie on the global axis, all of them together.
+// The range of all traces together on the global axis.
 function wholeOf(traces: readonly TraceInfo[]): Range {
   let from = Infinity;
   let until = -Infinity;
@@ -37,7 +37,7 @@ export class Follower {
   private stopped = false;
   private failures = 0;
   private revision = -1;
-  private told: Session | null = null; // the last that the server told
+  private told: Session | null = null; // the server's last session
   private labels = ""; // of the traces, as the tracks have them
 
   constructor(

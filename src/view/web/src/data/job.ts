@@ -1,4 +1,4 @@
-// A job: what each rank did in each step, as figures in rows (ranks) and columns (steps). Pure: an answer in, a job out.
+// A job: figures of each rank in each step, in rows (ranks) and columns (steps). Pure: an answer in, a job out.
 import type { TraceId } from "./model";
 
 export const MEASURES = ["time", "exposed", "idle", "late"] as const;
@@ -11,25 +11,25 @@ export interface JobRow {
   trace: TraceId | null; // null: not open
 }
 
-// Where rows stand in the groups of one dimension of the job: tensor-parallel, pipeline, data, expert, context.
+// The dimension of a process group of the job: tensor-parallel, pipeline, data, expert, context.
 export type Dimension = "tp" | "pp" | "dp" | "ep" | "cp";
 export interface Roles {
   name: Dimension;
   at: (number | null)[]; // by row; null: in no such group
 }
 
-// Figures are ns, of row r and step s at r * steps.length + s; NaN: not known.
+// Figures are ns, of row r and step s at r * steps.length + s; NaN: unknown.
 export interface Job {
   number: number; // of the picture, as the server has it
   rows: JobRow[];
-  world: number | null; // ranks of the job, as its traces tell; null: they do not
+  world: number | null; // ranks of the job, from its traces; null: unknown
   steps: string[];
   figures: Record<Measure, Float64Array>;
   roles: Roles[]; // of the dimensions that there are
-  notes: string[]; // what is not told, for people
+  notes: string[]; // incomplete or missing data, as texts
 }
 
-// Figures that are asked for behind the first picture, which colours tell only if they are chosen.
+// Figures requested after the first picture, which are shown only on request.
 export type MoreFigures = Pick<Record<Measure, Float64Array>, "exposed" | "idle">;
 export interface MoreAnswer {
   number: number; // of the picture
@@ -62,7 +62,7 @@ const aligned = (at: number): number => (at + 7) & ~7;
 
 function widened(narrow: Uint32Array): Float64Array {
   const wide = new Float64Array(narrow); // Float64Array.from with a function takes ten times as long
-  const first = narrow.indexOf(UNKNOWN); // a loop over all is slow while the page starts, and mostly finds none
+  const first = narrow.indexOf(UNKNOWN); // a loop over all is slow while the web UI starts, and mostly finds none
   for (let at = first; at >= 0 && at < narrow.length; at++) if (narrow[at] === UNKNOWN) wide[at] = NaN;
   return wide;
 }
@@ -93,7 +93,7 @@ function rowOf(head: JobHead, at: number): JobRow {
 export function jobOf(bytes: ArrayBuffer): Job {
   const { head, figures: { time, exposed, idle } } = decodeFigures<JobHead>(bytes);
   if (!time) throw new Error("The server's answer lacks figures.");
-  const none = new Float64Array(time.length).fill(NaN); // not asked for yet
+  const none = new Float64Array(time.length).fill(NaN); // not requested yet
   return { number: head.number, rows: head.rank.map((_, at) => rowOf(head, at)), world: head.world, steps: head.steps, figures: { time, exposed: exposed ?? none, idle: idle ?? none, late: none }, roles: [], notes: head.notes };
 }
 

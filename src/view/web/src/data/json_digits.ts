@@ -1,4 +1,4 @@
-// JSON that keeps what JSON.parse loses: digits of numbers, the order of members, members of the same name.
+// JSON without the losses of JSON.parse: digits of numbers, the order of members, members with equal names.
 
 // A number as it was written.
 export class Digits {
@@ -113,7 +113,7 @@ export function member(value: Json, name: string): Json | undefined {
   return found;
 }
 
-// JSON.parse, but for the named members of the outermost object, which keep their digits.
+// JSON.parse, except for the given members of the outermost object, which keep their digits.
 export function parseKeeping(text: string, ...names: string[]): unknown {
   const value: unknown = JSON.parse(text);
   if (typeof value !== "object" || value === null) return value;
@@ -123,7 +123,7 @@ export function parseKeeping(text: string, ...names: string[]): unknown {
   return { ...value, ...Object.fromEntries(there.map((name) => [name, member(whole, name)])) };
 }
 
-// What came through JSON.parse (tests have sources of their own) or through parseDigits.
+// A value from JSON.parse (tests have their own sources) or from parseDigits.
 export function toJson(value: unknown): Json {
   if (value === null || value === undefined) return null;
   if (typeof value === "boolean" || typeof value === "string") return value;

@@ -1,5 +1,5 @@
-// What the server says (docs/view-protocol.md), as types. Times are ns; "global" ones are trace time + offset of the
-// trace, the axis that the page shows.
+// The server's answers (docs/view-protocol.md) as types. Times are ns; "global" ones are trace time + offset of the
+// trace, the axis that is shown.
 
 import type { Json } from "./json_digits";
 
@@ -17,10 +17,11 @@ export interface TraceInfo {
   start_ns: string;
   span_ns: number;
   offset_ns: number;
-  told_ns?: number; // put in by the page: offset_ns as the server has it, by the times of the files
+  told_ns?: number; // added by the web UI: the server's offset_ns, from the times in the files
   clock?: ClockInfo | null; // likewise
   rank: number | null;
   unix_ns: string | null;
+  sql_shift_ns?: string; // what times of SQL have more: that of several traces is on one clock
   tracks: number;
   busy: string;
 }
@@ -40,20 +41,20 @@ export interface JobReading {
   done: number;
 }
 
-// What is known of a trace's clock; null where nothing is.
+// A trace's clock; null where unknown.
 export interface ClockInfo {
   trace: TraceId;
   basis: "unknown" | "reference" | "ends" | "bounds" | "hint" | "refused";
   host: number | null; // equal: one clock
   offset_ns: number | null; // in the place of the trace's own
   bar_ns: number | null; // how far off that may be
-  why: string | null; // nothing is known of it
+  why: string | null; // why nothing is known about it
   collectives: number;
-  ranks: number; // whose collectives were looked at
+  ranks: number; // whose collectives were compared
   of: "job" | "open"; // which those are
 }
 
-// What one trace has of a collective; times are the trace's own.
+// The part of a collective in one trace; times are the trace's own.
 export interface MeetingPart {
   trace: TraceId;
   track: TrackId; // -1: on none
@@ -91,7 +92,7 @@ export interface TrackList {
   revision: number;
   names: number;
   tracks: TrackInfo[];
-  next?: number; // where to go on; absent: these are all
+  next?: number; // where to continue; absent: these are all
 }
 
 export interface SeriesInfo {
@@ -123,14 +124,14 @@ export interface TrackInfo {
   on_lanes: number;
   start: number | null;
   end: number | null;
-  busy: number | null; // null: it has no such time, as it tells of other rows or is made of other events
+  busy: number | null; // null: it has no busy time, since it describes other tracks or is derived
   covers?: number; // of derived slices
   events_kind?: string;
   series?: SeriesInfo[];
   collapsed: boolean;
 }
 
-// One row of a tile. Aggregates stand in columns of their own, exact events in start order.
+// One row of a tile. Aggregates are in columns of their own, exact events in start order.
 export interface SliceRow {
   columns: number;
   events: number;
@@ -181,7 +182,7 @@ export interface NameInfo {
   role: string;
 }
 
-// What names an event: enough to select it, to put it into the URL and to ask for its details.
+// The identity of an event: enough to select it, to put it into the URL and to request its details.
 export interface EventRef {
   trace: TraceId;
   track: TrackId;
@@ -259,8 +260,8 @@ export interface DerivedDetail {
   start: number;
   duration: number;
   how: string;
-  of?: LinkInfo; // what it is named after
-  before?: LinkInfo; // of idle time: the works around it
+  of?: LinkInfo; // the event that it is named after
+  before?: LinkInfo; // of idle time: the activities around it
   after?: LinkInfo;
   works: LinkInfo[];
   works_count: number;
@@ -284,15 +285,15 @@ export interface SelectRow {
 }
 
 export interface SelectResult {
-  from: number; // trace time: what was asked for, as far as the trace reaches
+  from: number; // trace time: the requested range, cut to the trace
   until: number;
   span: number;
-  busy: number | null; // null: nothing on these tracks works itself
+  busy: number | null; // null: no event on these tracks counts as busy
   idle: number | null;
   events: number;
   cut: number; // events that reach beyond the stretch
   derived: boolean; // all tracks are derived
-  left_out: number; // derived tracks that are not counted beside those that they were made of
+  left_out: number; // derived tracks that are not counted along with those that they were made from
   names: number;
   gaps: { count: number; total: number; longest: { start: number; duration: number }[] };
   table: SelectRow[];
@@ -306,7 +307,7 @@ export interface SearchQuery {
   case: boolean;
 }
 
-// Slices that are asked for by exactly these, which all must hold; times are of the trace.
+// A query for slices that match all of these; times are of the trace.
 export interface FindQuery {
   name?: string | undefined;
   start?: number | undefined;
@@ -373,7 +374,7 @@ export interface Fidelity {
   trust?: { sentence: string; doubts: Doubt[] }; // once launches are known
 }
 
-// What is missing or impossible in GPU activities, and which figures rest on it.
+// Missing or impossible GPU activities, and the figures that depend on them.
 export interface Doubt {
   code: string;
   level: string;
@@ -407,10 +408,10 @@ export type ReportCell = string | number | boolean | null; // times and duration
 export interface ReportTable {
   name: string;
   meaning: string;
-  chart?: "bars" | "series" | "scatter"; // how it is best drawn, with columns parted by commas
+  chart?: "bars" | "series" | "scatter"; // preferred chart, with comma-separated columns
   label?: string;
   values?: string;
-  count: number; // of rows; those that were sent may be fewer
+  count: number; // of rows; fewer may have been sent
   columns: ReportColumn[];
   rows: ReportCell[][];
 }
@@ -425,9 +426,9 @@ export interface QueryColumn {
 export interface QueryResult {
   columns: QueryColumn[];
   rows: Json[][]; // with all digits; bytes: {hex, bytes}
-  inputs: { trace: TraceId; rank?: number }[]; // the traces that were read
+  inputs: { trace: TraceId; rank?: number; shift_ns?: string }[]; // the traces that were read; what times have more than theirs
   id_bits: number; // an id is the place of its trace among the inputs, and so many bits of a number,
-  row_bits: number; // which for slices is a kind, and so many bits of a row
+  row_bits: number; // for slices: a kind, and this many bits of a row
   stopped: "rows" | "bytes" | null; // why there are no more rows
   cut: number; // cells that are shorter than they were
   ms: number;

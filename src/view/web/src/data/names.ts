@@ -1,5 +1,5 @@
-// Texts of name numbers: what is not known yet is asked for, many at a time. A text never changes; categories that were
-// not final are asked for again when the session's revision moves.
+// Texts of name numbers: unknown ones are requested, many at a time. A text never changes; categories that were not
+// final are requested again when the session's revision changes.
 import type { NameInfo, TraceId } from "./model";
 import type { Source } from "./source";
 
@@ -23,7 +23,7 @@ export class Names {
     private readonly onChange: () => void,
   ) {}
 
-  // Undefined: not known yet, and asked for. 0 is no name.
+  // Undefined: unknown yet, and requested. 0 is no name.
   get(trace: TraceId, id: number): NameInfo | undefined {
     const names = this.of(trace);
     const info = names.known.get(id);
@@ -31,13 +31,13 @@ export class Names {
     return info;
   }
 
-  // What to show of a name: its short form, "" as long as it is not known.
+  // The display form of a name: its short form, "" while it is unknown.
   label(trace: TraceId, id: number): string {
     const info = this.get(trace, id);
     return info ? (info.short ?? info.text) : "";
   }
 
-  // The session moved on: what was not final is asked for again, and shown as it was until then.
+  // The session changed: categories that were not final are requested again, and shown unchanged until then.
   again(): void {
     for (const [trace, names] of this.traces) {
       const ids = [...names.passing];
@@ -87,7 +87,7 @@ export class Names {
       this.revision++;
       if (this.traces.get(trace) === names) this.onChange();
     } catch {
-      names.failures++; // tiles.ts tells people that the server fails; here it is asked again
+      names.failures++; // tiles.ts reports the server's failure; here it is retried
     }
     if (names.wanted.size === 0) names.asking = false;
     else setTimeout(() => void this.ask(trace, names), names.failures ? Math.min(8000, 250 << names.failures) : 0);

@@ -1,4 +1,5 @@
-// What there is of tiles of one track, by zoom and place: many questions a frame, most of them for what is not there.
+// The loaded tiles of one track, by zoom and index, with fast lookups: there are many per frame, mostly for missing
+// tiles.
 
 export class Pyramid<T> {
   size = 0;

@@ -1,4 +1,4 @@
-// What is told of traces that are not ready: how far they are read, or why they cannot be.
+// Texts about traces that are not ready: reading progress, or the reason of a failure.
 import { effect } from "@preact/signals";
 import type { App } from "../app";
 import { formatBytes } from "../format";
@@ -11,7 +11,7 @@ interface Reading {
   failed: boolean;
 }
 
-// Null: there is nothing to tell.
+// Null: nothing to report.
 export function readingOf(trace: TraceInfo): Reading | null {
   if (trace.state === "failed") {
     return { name: trace.name, text: trace.error || "could not be read", share: null, failed: true };

@@ -1,10 +1,10 @@
-// Questions to the server from a component: asked when their key changes, aborted when it changes again or the
-// component goes. The last answer stays until the next is there, so that nothing jumps.
+// Requests of a component: sent when their key changes, aborted when it changes again or the component is removed. The
+// last answer stays until the next one arrives, so that nothing jumps.
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
 export interface Asked<T> {
   value: T | null;
-  key: string | null; // what the value answers
+  key: string | null; // the key of the value's request
   error: string;
   loading: boolean;
   again(): void;
@@ -25,7 +25,7 @@ interface Answer<T> {
   errorKey: string | null;
 }
 
-// `key` null: nothing is asked, and there is no value. `wait`: ms that the key must not change before it is asked.
+// `key` null: no request, and no value. `wait`: ms without a change of the key before the request is sent.
 export function useRequest<T>(key: string | null, ask: (signal: AbortSignal) => Promise<T>, wait = 0): Asked<T> {
   const [answer, setAnswer] = useState<Answer<T>>({ value: null, key: null, error: "", errorKey: null });
   const [attempt, setAttempt] = useState(0);

@@ -1,4 +1,4 @@
-// Search: runs the query of the state over all traces, and steps through what it finds.
+// Search: runs the query of the state over all traces, and steps through the hits.
 import { effect, signal } from "@preact/signals";
 import type { App } from "../app";
 import { formatCount } from "../format";
@@ -23,7 +23,7 @@ export interface Hit {
   time: number; // global
 }
 
-// Hits of several traces in the order in which they are stepped through. A trace tells only one at a time.
+// The order of hits of several traces when stepping. A trace returns only one at a time.
 function compareHits(a: Hit, b: Hit): number {
   return a.time - b.time || a.event.trace - b.event.trace;
 }
@@ -62,7 +62,7 @@ export interface Place {
   event: EventRef | null;
 }
 
-// The same place as one trace is asked for it. Traces with a smaller number come first at one time.
+// The same position on the axis of one trace. At equal times traces with a smaller number come first.
 export function placeIn(trace: TraceId, offset: number, place: Place): { from: number; behind?: { kind: string; row: number } } {
   const from = place.time - offset;
   if (!place.event || trace > place.event.trace) return { from };
@@ -106,7 +106,7 @@ async function run(app: App, query: SearchQuery): Promise<void> {
   }
 }
 
-// Follows the query, and the traces that become ready. Returns what ends it.
+// Follows the query, and traces that become ready. Returns a function that ends it.
 export function attachSearch(app: App): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let before = "";
@@ -128,7 +128,7 @@ export function attachSearch(app: App): () => void {
   });
 }
 
-// Where stepping goes on: at the selected event, else at the left edge of the view.
+// Start of stepping: the selected event, else the left edge of the view.
 function startOfStep(app: App): Place {
   const selected = app.state.selected.peek();
   const event = selected[selected.length - 1];
@@ -146,7 +146,7 @@ function pick(results: ReadonlyMap<TraceId, SearchResult>, app: App, way: 1 | -1
   return best;
 }
 
-// Selects the next or the previous hit and brings it into view; behind the last comes the first.
+// Selects the next or the previous hit and brings it into view; after the last one it starts over.
 export function searchStep(app: App, way: 1 | -1, key?: KeyboardEvent): Promise<void> {
   return steps.add(() => stepOnce(app, way), key);
 }
@@ -167,7 +167,7 @@ async function stepOnce(app: App, way: 1 | -1): Promise<void> {
     }
     if (abort.signal.aborted || !hit) return;
     selectEvent(app, hit.event);
-    // Behind the hit, as many lie before the next ones as its number is.
+    // After the hit: the number of hits before the next ones is its number.
     if (way < 0) results = await searchAll(app, hit, query, abort.signal);
     if (abort.signal.aborted) return;
     const before = [...results.values()].reduce((sum, each) => sum + (each.next ? each.index ?? 0 : each.count), 0);

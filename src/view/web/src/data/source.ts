@@ -1,4 +1,4 @@
-// Where the page gets its data. source_http.ts asks the server; tests have one of their own.
+// The source of data. source_http.ts requests it from the server; tests have one of their own.
 import type { Job, LateAnswer, MoreAnswer } from "./job";
 import type {
   ClockInfo, DerivedDetail, EventDetail, EventRef, Fidelity, FidelityList, FindQuery, FindResult, FlameResult, FlowResult, MeetingResult, NameInfo, QueryFailure, QueryResult, QueryTable, ReportAbout, ReportTable, SearchQuery, SearchResult,
@@ -11,7 +11,7 @@ export interface SearchPlace {
   track?: TrackId;
 }
 
-// All but close() reject with an Error whose message is for people; an aborted one with a DOMException AbortError.
+// All except close() reject with an Error whose message is for users; an aborted one with a DOMException AbortError.
 export interface Source {
   session(after?: number, signal?: AbortSignal): Promise<Session>;
   tracks(trace: TraceId): Promise<{ revision: number; names: number; tracks: TrackInfo[] }>;
@@ -24,7 +24,7 @@ export interface Source {
   // The longest event that touches a column of a tile (column 512 i + c of zoom z); without a depth of all rows.
   longest(trace: TraceId, track: TrackId, depth: number | null, z: number, column: number): Promise<EventRef | null>;
   snap(trace: TraceId, time: number, within: number, tracks: TrackId[]): Promise<{ time: number; track: TrackId; row: number; edge: string } | null>;
-  // next and previous as seen from a time, or from an event (kind, row) that starts then; of one track only, or of all.
+  // next and previous relative to a time, or to an event (kind, row) that starts then; of one track, or of all.
   search(trace: TraceId, query: SearchQuery, from: number, signal?: AbortSignal, more?: SearchPlace): Promise<SearchResult>;
   // tracks null: all of the file.
   find(trace: TraceId, query: FindQuery, tracks: TrackId[] | null, signal?: AbortSignal): Promise<FindResult>;
@@ -32,26 +32,26 @@ export interface Source {
   flows(trace: TraceId, what: { row?: number; category?: string; all?: boolean }, from: number, until: number, tracks: TrackId[] | null, signal?: AbortSignal): Promise<FlowResult>;
   // Of all traces that are ready.
   clocks(signal?: AbortSignal): Promise<ClockInfo[]>;
-  // Collectives of a trace, those of a range or of one event, and where they stand in the traces `of`, which has it as well.
+  // Collectives of a trace, in a range or of one event, with their parts in those of the traces `of` that have them.
   collectives(trace: TraceId, what: { row: number } | { from: number; until: number; limit: number }, of: readonly TraceId[], signal?: AbortSignal): Promise<MeetingResult>;
   flame(trace: TraceId, from: number, until: number, of: string, by: string, signal?: AbortSignal): Promise<FlameResult>;
   reports(signal?: AbortSignal): Promise<ReportAbout[]>;
   report(trace: TraceId, name: string, options: Record<string, string>, signal?: AbortSignal): Promise<ReportTable[]>;
-  // A table as derived tracks, which the session tells of; left_out: rows that have no time.
+  // A table as derived tracks, which are added to the session; left_out: rows without a time.
   reportTracks(trace: TraceId, name: string, table: string, options: Record<string, string>, signal?: AbortSignal): Promise<{ tracks: TrackId[]; left_out: number }>;
-  // SQL over all traces; ":from" and the like by `params`. What is wrong with it is an answer.
+  // SQL over all traces; ":from" and the like are set from `params`. An error in the SQL is an answer.
   query(sql: string, params: Record<string, string>, signal?: AbortSignal): Promise<QueryResult | QueryFailure>;
   queryTables(signal?: AbortSignal): Promise<QueryTable[]>;
-  // The rows of one trace as derived tracks, as reportTracks.
+  // The rows of one trace as derived tracks, like reportTracks.
   queryTracks(trace: TraceId, sql: string, params: Record<string, string>, title: string, signal?: AbortSignal): Promise<{ tracks: TrackId[]; left_out: number }>;
-  // The page's track of one of the file; null: it shows none.
+  // The viewer's track for a track of the file; null: not shown.
   queryTrack(trace: TraceId, of: number, signal?: AbortSignal): Promise<TrackId | null>;
   // The first picture, of times. revision: of the session's job, which may be the next; 0: of the open traces.
   job(revision: number, signal?: AbortSignal): Promise<Job>;
   jobMore(signal?: AbortSignal): Promise<MoreAnswer>;
-  // The lateness of a job's cells, and what to tell of it.
+  // The lateness of a job's cells, with notes.
   jobLate(of: number, signal?: AbortSignal): Promise<LateAnswer>;
-  // The trace of a row, opened if it was not; `start`: of the step, on the trace's own clock.
+  // Opens the trace of a row unless it is open; `start`: of the step, on the trace's own clock.
   jobOpen(of: number, row: number, step: number): Promise<{ trace: TraceId; start: string | null; duration: number | null }>;
   fidelity(trace: TraceId): Promise<Fidelity>;
   fidelityList(trace: TraceId, what: string, at: number): Promise<FidelityList>;

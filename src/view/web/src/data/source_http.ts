@@ -37,7 +37,7 @@ function listOf(ids: readonly number[]): string {
 const whole = (time: number): number => Math.round(time);
 
 export class HttpSource implements Source {
-  private early: Promise<ArrayBuffer> | null = null; // the job's first picture, which the browser was told to ask for
+  private early: Promise<ArrayBuffer> | null = null; // the job's first picture, which index.html preloads
 
   constructor(private readonly base: string = "api/") {}
 
@@ -71,12 +71,12 @@ export class HttpSource implements Source {
     }
   }
 
-  // The first answer, whose address index.html names for the browser to ask at once, has the tracks as well.
+  // The first answer, which index.html preloads, includes the tracks.
   async session(after?: number, signal?: AbortSignal): Promise<Session> {
     const session = await this.json<Session>("session", { after, with: after === undefined ? "tracks" : undefined }, signal);
     if (after === undefined && session.job && session.job.revision <= FIRST_REVISION) {
       this.early = this.jobBytes(FIRST_REVISION);
-      this.early.catch(() => undefined); // whoever takes it sees why
+      this.early.catch(() => undefined); // the consumer sees the error
     }
     for (const [k, list] of (session.lists ?? []).entries()) {
       if (list) await this.rest(list, session.traces[k].id, signal);
@@ -88,8 +88,8 @@ export class HttpSource implements Source {
     return this.rest(await this.json<TrackList>("tracks", { trace }), trace);
   }
 
-  // The list with what is behind its end. Its revision stays that of the first part, so that what was laid out meanwhile
-  // is asked for again.
+  // Reads the rest of the list. Its revision stays that of the first part, so that tracks laid out meanwhile are
+  // requested again.
   private async rest(list: TrackList, trace: number, signal?: AbortSignal): Promise<TrackList> {
     if (list.next === undefined) return completed(list, trace);
     const all = new Map(list.tracks.map((track) => [track.id, track]));
@@ -266,7 +266,7 @@ export class HttpSource implements Source {
     return this.url("crop", { trace, from: whole(from), until: whole(until), format });
   }
 
-  // fetch tells nothing of what was sent; XMLHttpRequest does.
+  // fetch does not report upload progress; XMLHttpRequest does.
   open(file: File, progress: (done: number, total: number) => void): Promise<number> {
     return new Promise((resolve, reject) => {
       const request = new XMLHttpRequest();
@@ -301,7 +301,7 @@ async function messageOf(response: Response): Promise<string> {
     const body = (await response.json()) as { error?: unknown };
     if (typeof body.error === "string") return body.error;
   } catch {
-    // not JSON: something between the page and the server
+    // not JSON: from a proxy between browser and server
   }
   return `The server says ${response.status}.`;
 }

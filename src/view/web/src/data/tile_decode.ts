@@ -1,5 +1,5 @@
-// The bytes of /api/tiles as tiles: arrays that look into the answer, nothing is copied. What the answer says is checked
-// before it is used; an answer that is not as docs/view-protocol.md says is an Error, never a half of it.
+// Decodes the bytes of /api/tiles into tiles: arrays that view the answer, without copies. The answer is validated
+// against docs/view-protocol.md before use; a violation is an Error, never a partial result.
 import { TILE_COLUMNS, type CounterRow, type SliceRow, type Tile } from "./model";
 
 const MAGIC = 0x31544448; // "HDT1"
@@ -31,7 +31,7 @@ class Cursor {
   }
 }
 
-// Columns stand in ascending order below 512 (a counter's last one may be 65535).
+// Columns ascend below 512 (the last one of a counter may be 65535).
 function checkColumns(column: Uint16Array, counter: boolean): void {
   let last = -1;
   for (let k = 0; k < column.length; k++) {

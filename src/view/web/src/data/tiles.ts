@@ -1,5 +1,5 @@
-// Tiles that were loaded, and the asking for those that are not. A picture is drawn of what is here (draw/cover.ts);
-// after each one the drawing says what it would have liked to have, most urgent first, and that is what is asked for.
+// Loaded tiles, and requests for missing ones. A picture is drawn from loaded tiles (draw/cover.ts); after each one the
+// drawing lists the tiles it would have needed, most urgent first, and these are requested.
 import { signal, type Signal } from "@preact/signals";
 import { segmentsOf } from "../draw/segments";
 import type { Tile, TraceId, TrackId } from "./model";
@@ -13,10 +13,10 @@ export interface Want {
   i: number;
   summary: boolean;
   tracks: TrackId[];
-  ahead: boolean; // nobody sees it yet
+  ahead: boolean; // not visible yet
 }
 
-// What the page says of the server while it does not do what it should; text is "" while all is well.
+// Text about the server while it fails; text is "" while all is well.
 interface Health {
   state: "ok" | "slow" | "failing";
   text: string;
@@ -25,7 +25,7 @@ interface Health {
 interface Entry {
   tile: Tile;
   used: number; // tick in which it was drawn last
-  revision: number; // of the session, when it was asked for
+  revision: number; // of the session, at the time of the request
 }
 
 interface Flight {
@@ -41,7 +41,7 @@ interface TileOptions {
   limitBytes?: number;
   now?: () => number;
   later?: (run: () => void, ms: number) => void;
-  calmMs?: number; // for so long nothing must have been wanted before what nobody sees yet is asked for
+  calmMs?: number; // tiles out of view are requested only after this much time without other wants
 }
 
 const IN_FLIGHT = 4; // HTTP/1.1: browsers have six connections a host, one waits for the session
@@ -52,7 +52,7 @@ const SLOW_MS = 3000;
 const RETRY_MS = 400;
 const RETRY_MAX_MS = 10000;
 const AGAIN = [401, 408, 409, 425, 429]; // statuses below 500 that pass
-// Bytes that a tile takes: its arrays, what is made of them to draw them (draw/segments.ts), objects around them.
+// Size of a tile in bytes: its arrays, data derived for drawing (draw/segments.ts), objects around them.
 const sizeOf = (tile: Tile): number => tile.bytes * 2.5 + 600;
 
 export class TileCache {
@@ -62,7 +62,7 @@ export class TileCache {
   private readonly tracks = new Map<number, Pyramid<Entry>>();
   private readonly flights = new Map<string, Flight>();
   private failures = 0; // in a row
-  private again = 0; // ms, nothing is asked before that
+  private again = 0; // ms, no request before that
   private wants: Want[] = [];
   private wantedAt = -Infinity; // ms
   private revision = 0;
@@ -101,7 +101,8 @@ export class TileCache {
     entry.used = this.tick;
   }
 
-  // All that the picture of now needs or will soon need, most urgent first. What is in flight and not among it is given up.
+  // All tiles that the current picture needs or will soon need, most urgent first. Requests in flight for other tiles
+  // are aborted.
   want(wants: Want[]): void {
     this.tick++;
     this.wants = wants;
@@ -121,7 +122,7 @@ export class TileCache {
     this.dispatch();
   }
 
-  // Estimates are asked for again when the session's revision moves.
+  // Estimates are requested again when the session's revision changes.
   setRevision(revision: number): void {
     if (revision === this.revision) return;
     this.revision = revision;
@@ -139,7 +140,7 @@ export class TileCache {
     this.bytes = 0;
   }
 
-  // Nothing that is wanted is missing; without `ahead`: of what is in view.
+  // No wanted tile is missing; without `ahead`: none in view.
   idle(ahead = true): boolean {
     for (const flight of this.flights.values()) if (ahead || !flight.want.ahead) return false;
     return this.wants.every((want) => (want.ahead && !ahead) || this.missing(want).length === 0);
@@ -201,7 +202,7 @@ export class TileCache {
     this.dispatch();
   }
 
-  // What the server refuses for good is not asked for again before its revision moves; all else is, ever less often.
+  // A permanent refusal is not retried before the session's revision changes; others are, at growing intervals.
   private failed(want: Want, error: unknown, revision: number): void {
     const text = error instanceof Error ? error.message : String(error);
     const status = (error as { status?: number }).status ?? 0;

@@ -1,4 +1,4 @@
-// What the page calls its traces and tracks: with several files the sections say which of them they are of.
+// Names of traces and tracks: with several files the sections name their trace.
 import type { TraceId, TraceInfo, TrackInfo } from "./model";
 
 const ENDING = /\.(json|pftrace|heddle|otf2|folded|txt|raw)$/i;
@@ -8,8 +8,8 @@ const stemOf = (name: string): string => {
   return stem || name;
 };
 
-// "rank 3" where the ranks tell all traces apart, else the name of the file, with the trace's number where that is the same
-// twice; nothing for a trace that is alone.
+// "rank 3" if ranks distinguish all traces, else the name of the file, with the trace's number for duplicates; "" for a
+// single trace.
 export function labelsOf(traces: readonly TraceInfo[]): Map<TraceId, string> {
   const shown = traces.filter((trace) => trace.state !== "failed");
   if (shown.length < 2) return new Map();
@@ -22,8 +22,8 @@ export function labelsOf(traces: readonly TraceInfo[]): Map<TraceId, string> {
   }));
 }
 
-// Tracks as they are shown: what stands below none has the label of its trace before its name, and its rank if it has
-// none of its own.
+// Tracks for display: a track without a parent has the label of its trace before its name, and its rank if it has none
+// of its own.
 export function withLabel(tracks: readonly TrackInfo[], label: string | undefined, rank: number | null = null): readonly TrackInfo[] {
   if (!label && rank === null) return tracks;
   return tracks.map((track) => {
@@ -37,7 +37,8 @@ const PLAIN = /^[\x20-\x7e]*$/;
 const LONG = 20; // characters from which a name may be cut
 const TAIL = 9; // "stream 24", ":device=3"
 
-// A name in two: what gives way where there is no room, and the end, which often is all that tells one from the next.
+// A name in two parts: one that is shortened if there is no room, and the end, which is often the only difference
+// between names.
 export function cutName(name: string): [head: string, tail: string] {
   if (name.length < LONG || !PLAIN.test(name)) return [name, ""];
   return [name.slice(0, -TAIL), name.slice(-TAIL)];

@@ -1,4 +1,4 @@
-// How well a text matches what was typed: letters in order, better where words start and where they stand together.
+// How well a text matches typed letters: in order, better at starts of words and for consecutive letters.
 export interface Match {
   score: number;
   at: number[]; // places of the letters

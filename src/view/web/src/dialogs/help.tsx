@@ -1,4 +1,4 @@
-// Help: every command with its keys, out of the table of commands, and what the pointer does.
+// Help: every command with its keys, from the table of commands, and the actions of the pointer.
 import type { JSX } from "preact";
 import type { App } from "../app";
 import type { Command, CommandGroup } from "../tools/commands";

@@ -1,4 +1,4 @@
-// The palette: type some letters of what is wanted. Finds commands, marks and tracks.
+// The palette: finds commands, marks and tracks by some of their letters.
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";

@@ -28,7 +28,7 @@ export function axisTicks(state: State, width: number): { ticks: Tick[]; note: s
   return { ticks: ticksOf(from, until, least, 0n, (time, step) => formatTime(time, step, largest)).ticks, note: "" };
 }
 
-// Whether any part of [from, until] lies in one of some stretches.
+// Whether a part of [from, until] is in one of the taken ranges.
 export function isTaken(taken: readonly (readonly [number, number])[], from: number, until: number): boolean {
   return taken.some(([begin, end]) => from < end && until > begin);
 }

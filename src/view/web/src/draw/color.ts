@@ -1,6 +1,6 @@
-// Colours of bars: a name's is a stable hash of its text, so that it is the same in every trace and every visit. The
-// palette keeps to pairs that stay apart for colour-blind eyes: hues of blue, orange, yellow, violet, each in steps of
-// lightness; red and green of one lightness do not occur. Packed as 0xAABBGGRR.
+// Colours of bars: a name's colour is a stable hash of its text, so that it is the same in every trace and visit. The
+// palette keeps to pairs that are distinguishable with colour blindness: hues of blue, orange, yellow, violet, each in
+// steps of lightness; red and green of equal lightness do not occur. Packed as 0xAABBGGRR.
 import type { NameInfo } from "../data/model";
 
 export type Rgba = number;
@@ -61,7 +61,7 @@ export function palette(dark: boolean): Rgba[] {
   return TONES.map(([l, c, hue]) => oklch(dark ? l * 0.93 : l, dark ? c * 0.95 : c, hue));
 }
 
-// What is known to occur gets a colour of its own, all else one by hash.
+// Known categories have colours of their own, all others get one by hash.
 const CATEGORY_TONES: readonly [RegExp, number][] = [
   [/nccl|rccl|comm|collective/i, 1],
   [/memcpy|copy/i, 4],
@@ -97,8 +97,8 @@ export interface Theme {
   grid: Rgba;
   text: Rgba;
   muted: Rgba;
-  unknown: Rgba; // a bar whose name has not come yet
-  idle: Rgba; // time in which nothing ran: it must not look like work
+  unknown: Rgba; // a bar whose name is not loaded yet
+  idle: Rgba; // idle time: it must not look like an activity
   hatch: Rgba;
   accent: Rgba;
   hover: Rgba;

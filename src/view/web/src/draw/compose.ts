@@ -23,7 +23,7 @@ export interface Scene {
   tiles: TileCache;
 }
 
-// Something that stands on a row of a track.
+// The position of an item on a row of a track.
 export interface Spot {
   x: number;
   y: number;
@@ -40,7 +40,7 @@ export class Composer {
     this.counters = new CounterPainter(list.bars);
   }
 
-  // All tracks in view, the pinned ones on top. Returns those places.
+  // Draws all tracks in view, the pinned ones on top. Returns their places.
   tracks(scene: Scene): Place[] {
     const { list } = this;
     const { ratio, height } = list;
@@ -114,7 +114,7 @@ export class Composer {
     const { list } = this;
     const all = place.track.series ?? [];
     if (r >= all.length) return;
-    // A collapsed counter has all its series in one row, as lines, each on a scale of its own.
+    // A collapsed counter has all its series in one row, as lines, each on its own scale.
     const together = place.collapsed && all.length > 1;
     for (let s = together ? 0 : r; s < (together ? all.length : r + 1); s++) this.series(scene, all[s], s, box, !together);
     const { theme } = scene;
@@ -154,7 +154,7 @@ function fillClipped(list: DrawList, y: number, height: number, top: number, ton
   if (y + height > from) list.background.add(0, from, list.width, y + height - from, tone);
 }
 
-// Where an event stands, in device px, and once more where its track is pinned; nowhere: its track is not shown.
+// Positions of an event in device px, a second one if its track is pinned; none: its track is not shown.
 export function spotOf(list: DrawList, scene: Scene, event: Pick<EventRef, "trace" | "track" | "depth" | "start" | "duration">): Spot[] {
   const { ratio, width } = list;
   const key = `${event.trace}.${event.track}`;
@@ -174,7 +174,7 @@ export function spotOf(list: DrawList, scene: Scene, event: Pick<EventRef, "trac
   return spots;
 }
 
-// Tiles that the picture needs, then those next to it.
+// Tiles that the picture needs, then adjacent ones.
 export function wantsOf(places: readonly Place[], scene: Scene, width: number): Want[] {
   const groups = new Map<string, { trace: TraceId; summary: boolean; tracks: number[] }>();
   for (const { track, summary } of places) {

@@ -1,5 +1,5 @@
-// One series of a counter: in each pixel the band from the least to the greatest of its samples, and of the value that was
-// there before them; between samples the last one stands. Nothing is decimated.
+// One series of a counter: in each pixel the band from the least to the greatest of its samples and of the value before
+// them; between samples the last value is drawn. Nothing is decimated.
 import type { CounterRow } from "../data/model";
 import type { Piece } from "./cover";
 import { withAlpha, type Rgba } from "./color";

@@ -1,5 +1,5 @@
-// Which loaded tiles a span of a track is drawn of: those of the zoom that it is shown at; where one is missing both its
-// children, else the nearest tile above it, else what there is of its children; nothing at all where nothing is loaded.
+// The loaded tiles from which a span of a track is drawn: those of the current zoom; if one is missing both its
+// children, else the nearest tile above it, else its existing children; nothing if nothing is loaded.
 import { TILE_COLUMNS, type Tile } from "../data/model";
 import type { Pyramid } from "../data/pyramid";
 import type { TileEntry } from "../data/tiles";
@@ -78,7 +78,7 @@ function fill(out: Piece[], entries: Entries, z: number, i: number, from: number
   if (z === 0) add(out, null, a, b);
 }
 
-// Whether a tile, or all its children, are loaded, as far as they are in view.
+// Whether a tile, or all its children in view, are loaded.
 function complete(entries: Entries, z: number, i: number, levels: number, from: number, until: number): boolean {
   if (z < 0) return false;
   const span = tileSpan(z);

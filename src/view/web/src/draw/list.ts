@@ -1,5 +1,5 @@
-// What is to be drawn: layers of rectangles, from the back to the front, and texts. Made anew for each frame from the
-// state, the layout and what is loaded (compose.ts); a backend puts it on the screen.
+// The draw list: layers of rectangles, from back to front, and texts. Made for each frame from the state, the layout
+// and loaded data (compose.ts); a backend draws it.
 import type { TraceId } from "../data/model";
 import { Rects } from "./rects";
 import type { LabelSpot } from "./row";
@@ -21,7 +21,7 @@ export interface Curve {
   backward: boolean;
 }
 
-// A collective across tracks, from the upper to the lower: where it stands on each, and where its last rank came.
+// A collective across tracks, from the upper to the lower: its position on each, and the arrival of its last rank.
 export interface Band {
   spots: { x0: number; x1: number; y: number; half: number }[];
   strong: boolean;
@@ -42,7 +42,7 @@ export class DrawList {
   readonly curves: Curve[] = [];
   readonly bands: Band[] = [];
   rows = 0; // rows of tracks that are in view
-  private kept = 0; // texts of the picture, without those that lie over it
+  private kept = 0; // texts of the picture, without overlays
 
   clear(width: number, height: number, ratio: number): void {
     this.width = width;
@@ -55,7 +55,7 @@ export class DrawList {
     this.rows = this.kept = 0;
   }
 
-  // The picture is done: what follows lies over it and is cleared on its own.
+  // The picture is complete: further items are overlays and are cleared separately.
   keep(): void {
     this.kept = this.texts.length;
   }

@@ -1,5 +1,5 @@
-// The strip on top: the whole trace as the density of its devices (or, where there are none, of its sections), where the
-// search found something, and the window that is in view, which can be dragged, drawn anew and resized.
+// The overview strip: the whole trace as the density of its devices (or, without devices, of its sections), search
+// hits, and the current window, which can be dragged, redrawn and resized.
 import type { App } from "../app";
 import type { Layout, Place } from "../tracks/layout";
 import type { TrackInfo } from "../data/model";
@@ -11,10 +11,10 @@ import { DrawList } from "./list";
 import { PixelBackend } from "./pixels";
 
 const ROWS = 8;
-const EDGE = 5; // px around an edge of the window where it is taken hold of
+const EDGE = 5; // px around an edge of the window where it can be grabbed
 const HITS = 5; // px at the bottom
 
-// What the overview has a row of: devices before sections before tracks, the busiest of them, in their order.
+// Rows of the overview: devices before sections before tracks, the busiest of them, in display order.
 function overviewTracks(tracks: readonly TrackInfo[]): TrackInfo[] {
   let found = chosen.get(tracks);
   if (!found) chosen.set(tracks, (found = choose(tracks)));
@@ -45,7 +45,7 @@ export class Overview {
   private readonly composer = new Composer(this.list);
   private readonly backend: PixelBackend;
   private made: { tracks: readonly TrackInfo[]; layout: Layout } | null = null;
-  private drawn = ""; // of what the density was drawn last
+  private drawn = ""; // key of the last drawn density
   private drag: { kind: "move" | "from" | "until" | "new"; time: number; range: Range } | null = null;
 
   constructor(
@@ -89,8 +89,8 @@ export class Overview {
     return { ...scene, layout, range: this.app.state.whole.value, scroll: 0 };
   }
 
-  // Draws what changed; `version` is of the tiles, `tones` of the colours. Once all its tiles are there and final, others
-  // that come change nothing here.
+  // Draws changes; `version` is of the tiles, `tones` of the colours. Once all its tiles are loaded and final, other
+  // tiles change nothing here.
   draw(scene: Scene, ratio: number, version: number, tones: string): Want[] {
     const width = Math.round(this.window.clientWidth * ratio);
     const height = Math.round(this.window.clientHeight * ratio);

@@ -1,5 +1,5 @@
-// Draws layers of rectangles into the pixels of a small canvas: for thousands of rectangles of some pixels each this is far
-// cheaper than as many calls of a 2D context.
+// Draws layers of rectangles into the pixels of a small canvas: for thousands of small rectangles this is far cheaper
+// than 2D context calls.
 import type { DrawList } from "./list";
 import type { Rects } from "./rects";
 
@@ -27,7 +27,7 @@ export class PixelBackend {
   }
 }
 
-// `hatch`: only stripes of the rectangles, which come again after so many pixels; 0: all of them.
+// `hatch`: draws only stripes, at this period in pixels; 0: solid.
 export function paint(pixels: Uint32Array, width: number, height: number, rects: Rects, hatch: number): void {
   const { shorts, words } = rects;
   for (let n = 0; n < rects.count; n++) {

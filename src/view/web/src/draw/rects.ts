@@ -1,5 +1,5 @@
 // Rectangles of whole device pixels in one buffer: x, y, width, height as int16, then red, green, blue, alpha. The
-// buffer is used again for each frame and grows as needed; the graphics card gets it as corners.
+// buffer is reused for each frame and grows as needed; the graphics card gets it as corners.
 
 const RECT_BYTES = 12;
 
@@ -31,7 +31,7 @@ export class Rects {
     this.words[n * 3 + 2] = rgba;
   }
 
-  // The four edges, inside; as much of them as lies in [0, width).
+  // The four edges, inside; the part of them in [0, width).
   outline(x: number, y: number, w: number, h: number, thick: number, rgba: number, width: number): void {
     const left = Math.max(x, -thick);
     const right = Math.min(x + w, width + thick);
@@ -52,8 +52,9 @@ export class Rects {
   }
 }
 
-// Writes the corners of the rectangles behind out[at], as the graphics card takes them: x and y as int16, then the colour,
-// eight words a rectangle. Returns the place behind them. (Low halves of words are first: no browser runs big endian.)
+// Writes the corners of the rectangles from out[at] on, in the form of the vertex buffer: x and y as int16, then the
+// colour, eight words per rectangle. Returns the index after them. (Low halves of words are first: no browser is big
+// endian.)
 export function corners(out: Uint32Array, at: number, rects: Rects): number {
   const { words, count } = rects;
   for (let n = 0; n < count; n++) {

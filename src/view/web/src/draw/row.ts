@@ -1,7 +1,7 @@
-// One row of slices as bars: of each device pixel the share of its time that a slice covers is the height of its bar,
-// from the bottom of the row up (its topmost pixel is as strong as it is covered); its colour is the name with most of that time. A column of an aggregate gives each pixel
-// what it overlaps of it, so that the areas of all bars together are the busy time, whatever the zoom. Slices that cover
-// whole pixels are one rectangle. Whatever has no length hangs from the top of the row.
+// One row of slices as bars: the height of the bar in a device pixel, from the bottom of the row up, is the share of
+// its time covered by slices (its topmost pixel has fractional opacity); its colour is the name with most of that time.
+// A column of an aggregate contributes its overlap to each pixel, so that the total area of bars is the busy time at
+// every zoom. Slices over whole pixels are one rectangle. Events of length 0 hang from the top of the row.
 import type { SliceRow } from "../data/model";
 import type { Piece } from "./cover";
 import { withAlpha, type Rgba } from "./color";
@@ -16,21 +16,21 @@ export interface LabelSpot {
   height: number;
   name: number;
   tone: Rgba;
-  dim: boolean; // a search found others
+  dim: boolean; // not a search hit
 }
 
-// Where a row stands and how time becomes pixels.
+// The position of a row, and its time scale.
 export interface RowBox {
   width: number; // of the canvas, px
   y: number;
   height: number;
-  top: number; // nothing is drawn above it
+  top: number; // upper clipping edge
   from: number; // trace time at x 0
   scale: number; // px per ns
-  hit: Rgba; // colour of what a search found
+  hit: Rgba; // colour of search hits
 }
 
-const FULL = 0.999; // what is more is a full pixel
+const FULL = 0.999; // larger shares are a full pixel
 const DARKER = 0.82;
 const HIT = 1;
 const MARK = 2;
@@ -87,7 +87,7 @@ export class RowPainter {
     if (segments.longest * box.scale >= this.edgeWidth) this.slices(row, x0, low, high, box, tones);
   }
 
-  // The inner loop of the page: what is in it runs for each column and slice in view, in each frame.
+  // The inner loop of drawing: it runs for each column and slice in view, in each frame.
   private shares(segments: Segments, x0: number, low: number, high: number, box: RowBox, tones: Tones): void {
     const { from, until, share, name, count } = segments;
     const { scale } = box;
@@ -177,7 +177,7 @@ export class RowPainter {
     }
   }
 
-  // Slices that are wide enough to be told apart.
+  // Slices that are wide enough to be distinguishable.
   private slices(row: SliceRow, x0: number, low: number, high: number, box: RowBox, tones: Tones): void {
     const { start, duration, eventName, eventFlags } = row;
     const { scale } = box;
@@ -192,12 +192,12 @@ export class RowPainter {
     }
   }
 
-  // What a slice of some width has besides its bar: an edge where it starts, a label, fading where its end is not known.
+  // Additional parts of a slice of some width: an edge at its start, a label, fading if its end is unknown.
   private wide(row: SliceRow, e: number, xs: number, xe: number, tone: Rgba, tones: Tones, low: number, high: number, box: RowBox, flags: number): void {
     const y = Math.max(box.y, box.top);
     const height = box.y + box.height - y;
     if (height <= 0) return;
-    // On the first pixel that is all its own: one that it only begins in is no full bar.
+    // On the first pixel that it covers fully: a partly covered one has no full bar.
     if (xs >= low) this.marks.add(Math.ceil(xs), y, 1, height, darker(tone));
     if (tones.isHit(row.eventName[e])) {
       const from = Math.floor(Math.max(low, xs));
@@ -206,7 +206,7 @@ export class RowPainter {
     if ((flags & NO_END) !== 0 && xe <= high) {
       for (let s = 0; s < 6; s++) this.marks.add(Math.floor(xe) - 2 - 2 * s, y, 1, height, withAlpha(0xffffff, 200 - 30 * s));
     }
-    if ((flags & SEVERAL) !== 0) return; // its name is that of one of them
+    if ((flags & SEVERAL) !== 0) return; // its name is that of one of several
     if (row.eventRow[e] === this.lastRow && Math.abs(xs - this.lastStart) < 0.01) return;
     const left = Math.max(0, xs);
     const width = Math.min(box.width, xe) - left;
@@ -235,7 +235,7 @@ export class RowPainter {
   }
 }
 
-// A share of a row's height in parts of a pixel: something is seen of whatever is there, and nothing is full that is not.
+// A share of a row's height in parts of a pixel: nonzero shares are visible, and only full ones are full.
 function partsOf(share: number, height: number): number {
   const full = height * PARTS;
   if (share >= FULL) return full;

@@ -1,5 +1,5 @@
-// A row of a tile made ready to be drawn many times: parts of time with the share of it that is busy, in order, which do
-// not overlap. An aggregate's column is one; a slice is one, less the aggregate columns that count it already.
+// A row of a tile prepared for repeated drawing: parts of time with their busy share, in order, without overlaps. An
+// aggregate's column is one; a slice is one, minus the aggregate columns that already include it.
 import type { SliceRow } from "../data/model";
 
 export interface Segments {
@@ -8,7 +8,7 @@ export interface Segments {
   until: Float64Array;
   share: Float64Array; // 0 < share <= 1
   name: Uint32Array;
-  instants: Float64Array; // what has no length: ns from the tile's start
+  instants: Float64Array; // events of length 0: ns from the tile's start
   instantName: Uint32Array;
   longest: number; // duration of the longest of the exact slices
 }
@@ -74,7 +74,7 @@ class Maker {
   }
 }
 
-// Room that is used again for each row while it grows.
+// A buffer reused for each row.
 let maker = new Maker(4096);
 
 function make(row: SliceRow, columnNs: number): Segments {
@@ -85,7 +85,7 @@ function make(row: SliceRow, columnNs: number): Segments {
   maker.marks = 0;
   let longest = 0;
   let k = 0;
-  let counted = -Infinity; // end of the last aggregate column: it counts what starts before that
+  let counted = -Infinity; // end of the last aggregate column: it includes slices that start before that
   for (let e = 0; e < row.events; e++) {
     if (duration[e] === 0) {
       maker.mark(start[e], eventName[e]);

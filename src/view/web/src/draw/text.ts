@@ -8,13 +8,13 @@ const LABELS = 2000; // a frame at most: the widest come first where there are m
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]/;
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
-// One line, that cannot turn round what stands beside it.
+// One line, without characters that change the direction of adjacent text.
 export function safeText(text: string): string {
   const flat = text.replace(CONTROL, " ");
   return RIGHT_TO_LEFT.test(flat) ? `\u2068${flat}\u2069` : flat;
 }
 
-// The longest start of a text that fits with "…" behind it; "" where not even three letters do.
+// The longest prefix of a text that fits with "…" after it; "" if fewer than three letters fit.
 export function cutText(text: string, width: number, measure: (text: string) => number): string {
   if (measure(text) <= width) return text;
   const letters = Array.from(text.length > 400 ? text.slice(0, 400) : text);
@@ -102,7 +102,7 @@ export class TextPainter {
     }
     const light = css(theme.dark ? theme.text : theme.background);
     const dark = css(theme.dark ? theme.background : theme.text);
-    // Those of one colour together: changing it costs.
+    // Texts of one colour together, since changing it is expensive.
     for (const style of [dark, light, css(theme.muted)]) {
       context.fillStyle = style;
       for (const spot of spots) {
@@ -141,8 +141,8 @@ export class TextPainter {
     context.fillText(shown, left, text.y);
   }
 
-  // A band between each two tracks of a collective, with lines from start to start and from end to end; for a selected
-  // one a dashed line where the last came, which all bars left of it waited for.
+  // A band between adjacent tracks of a collective, with lines from start to start and from end to end; for a selected
+  // one a dashed line at the last arrival, which all bars left of it waited for.
   private bands(bands: readonly Band[], { ratio }: DrawList, theme: Theme): void {
     const { context } = this;
     context.strokeStyle = context.fillStyle = css(theme.accent);
@@ -170,7 +170,7 @@ export class TextPainter {
       context.beginPath();
       path("x0");
       path("x1");
-      if (strong) { // on a ground of the page's colour: bars may have that of the line
+      if (strong) { // on a background colour, since bars may have the line's colour
         context.strokeStyle = css(theme.background);
         context.lineWidth = 4 * ratio;
         context.stroke();
@@ -190,7 +190,7 @@ export class TextPainter {
     context.globalAlpha = 1;
   }
 
-  // Arrows from the end of one to the start of the other; those that run backward in time are dashed.
+  // Arrows from the end of one to the start of the other; dashed if they run backward in time.
   private curves(curves: readonly Curve[], list: DrawList, theme: Theme): void {
     if (curves.length === 0) return;
     const { context } = this;

@@ -27,7 +27,7 @@ function digitsOf(step: number, unit: number): number {
   return digits;
 }
 
-// Groups of three behind the point, narrow spaces between them.
+// Groups of three digits after the point, separated by narrow spaces.
 function grouped(fixed: string): string {
   const [whole, part] = fixed.split(".");
   return part && part.length > 3 ? `${whole}.${part.replace(/(\d{3})(?=\d)/g, "$1\u2009")}` : fixed;
@@ -85,7 +85,7 @@ export function formatDate(unixNs: bigint): string {
   return Number.isNaN(date.getTime()) ? "" : `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
 }
 
-// Ticks of [from, until) that stand `least` ns apart or more, where time + zero is a multiple of the step.
+// Ticks of [from, until) at least `least` ns apart, where time + zero is a multiple of the step.
 export function ticksOf(from: number, until: number, least: number, zero: bigint, label: (time: number, step: number) => string): { step: number; ticks: Tick[] } {
   const step = stepOf(least);
   const behind = Number(((zero % BigInt(step)) + BigInt(step)) % BigInt(step));

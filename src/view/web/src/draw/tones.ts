@@ -1,5 +1,5 @@
-// The colour of each name number of a trace as of now: with what the search dims and hides. Filled as names are drawn;
-// made anew when names arrive, or the search, the theme or the way of colouring change.
+// The current colour of each name number of a trace, with search dimming and hiding. Filled as names are drawn; rebuilt
+// when names arrive, or the search, the theme or the colouring changes.
 import type { TraceId } from "../data/model";
 import type { Names } from "../data/names";
 import { mix, pack, toneOf, type Rgba, type Theme } from "./color";
@@ -49,7 +49,7 @@ export class Tones {
     if (this.hits && this.filter !== "none" && !this.isHit(name)) {
       tone = this.filter === "hide" ? HIDDEN : mix(tone, this.theme.background, 0.78);
     }
-    // An unknown name is asked for by get(): it is looked up again in the next frame, when the table is new.
+    // get() requests an unknown name: it is looked up again in the next frame, when the table is rebuilt.
     if (name < LIMIT) {
       if (name >= this.table.length) {
         const table = new Uint32Array(Math.min(LIMIT, Math.max(name + 1, this.table.length * 2)));

@@ -1,5 +1,5 @@
-// The canvases of the page and the frame in which they are drawn: state, layout and tiles become a draw list, a backend
-// draws it, and what was missing is asked for.
+// The canvases and the frame loop: state, layout and tiles become a draw list, a backend draws it, and missing tiles
+// are requested.
 import { effect, untracked, type ReadonlySignal } from "@preact/signals";
 import type { App } from "../app";
 import type { DrawnFlow, FlowEnd } from "../tracks/flows";
@@ -52,8 +52,8 @@ export class View {
   private readonly composer = new Composer(this.list);
   private readonly tones = new Map<TraceId, Tones>();
   private readonly times: number[] = [];
-  private tonesOf = ""; // what the tones were made of
-  private madeOf = ""; // what the picture in the list was made of
+  private tonesOf = ""; // key of the tones
+  private madeOf = ""; // key of the picture in the list
   private madeTones: Tones | null = null;
   private layout: Layout | null = null;
   private seen: Place[] = [];
@@ -61,8 +61,8 @@ export class View {
   private version = 0; // grows when tiles or names came
   private asked = false;
   private began = false;
-  private heldUntil = 0; // ms; nothing is drawn before that, unless tiles come
-  private shown = 0; // 1: the first picture, 2: the first with nothing missing; each is marked for whoever measures
+  private heldUntil = 0; // ms; nothing is drawn before that, unless tiles arrive
+  private shown = 0; // 1: the first picture, 2: the first complete one; each is marked for measurements
 
   constructor(
     private readonly app: App,
@@ -79,8 +79,8 @@ export class View {
     for (const element of [tracks, axis, overview]) resized.observe(element);
   }
 
-  // Makes ready to draw. Not done before what the first picture needs is on its way: the browser waits for its graphics
-  // process here.
+  // Prepares the backend. Not before the requests of the first picture are sent, since the browser waits for its
+  // graphics process here.
   private prepare(): Backend {
     this.backend ??= this.choose();
     return this.backend;
@@ -99,7 +99,7 @@ export class View {
     }
   }
 
-  // A canvas that was asked for one kind of context may give no other.
+  // A canvas with one kind of context cannot give another.
   private withoutWebGl(): Backend {
     const fresh = document.createElement("canvas");
     this.bars.replaceWith(fresh);
@@ -107,11 +107,11 @@ export class View {
     return new Canvas2dBackend(fresh);
   }
 
-  // Something changed that the signals do not tell: tiles, names, the theme.
+  // Called for changes without a signal: tiles, names, the theme.
   changed(): void {
     this.version++;
     this.heldUntil = 0;
-    // Frames are far apart while a page is being made: the first picture does not wait for one.
+    // Frames are far apart while a page loads: the first picture does not wait for one.
     if (this.began && this.shown === 0) this.frame();
     else this.redraw();
   }
@@ -129,8 +129,8 @@ export class View {
     });
   }
 
-  // Asks for what the first picture needs as soon as tracks are known, and waits a moment with drawing: the first frames
-  // of a canvas take long, and should not be empty ones.
+  // Sends the requests of the first picture as soon as tracks are known, and delays drawing a little: the first frames
+  // of a canvas are slow, and should not be empty.
   private begin(): void {
     const { app, canvas } = this;
     if (app.state.session.peek() === null) {
@@ -262,7 +262,7 @@ export class View {
     }
   }
 
-  // Tracks and grid: what stays while the pointer moves.
+  // Tracks and grid, which do not change with the pointer.
   private picture(scene: Scene, ticks: readonly Tick[], width: number, height: number, ratio: number): void {
     const { list } = this;
     list.clear(width, height, ratio);
@@ -272,7 +272,7 @@ export class View {
     list.keep();
   }
 
-  // What lies over the bars: areas, marks, timing, the pointer, what is selected and hovered.
+  // Overlays: areas, marks, timing, the pointer, selected and hovered events.
   private overlays(scene: Scene): void {
     const { list } = this;
     const { state } = this.app;
@@ -308,7 +308,7 @@ export class View {
     }
   }
 
-  // Where tracks stand now, in px.
+  // Current positions of tracks in px.
   private spots(scene: Scene, keys: readonly string[]): Spot[] {
     const { list } = this;
     const base = scene.layout.pinnedHeight - scene.scroll;
@@ -367,12 +367,12 @@ export class View {
     return this.asked || performance.now() < this.heldUntil;
   }
 
-  // Times of the last frames in ms: the page's own work, without what the browser does with it.
+  // Durations of the last frames in ms: our own time, without the browser's.
   frames(): number[] {
     return [...this.times];
   }
 
-  // What the last frame drew, for tests.
+  // Contents of the last frame, for tests.
   summary(): DrawSummary {
     const { list } = this;
     const backend = this.prepare();

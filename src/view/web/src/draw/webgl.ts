@@ -1,8 +1,8 @@
-// Draws layers of rectangles with WebGL2: one upload a frame, one draw call a layer. Positions are whole pixels that the
-// CPU worked out in doubles. Each rectangle is four corners of a list of triangles, not an instance: software GL (and some
-// cards) take each instance as a draw of its own. Nothing here waits for the graphics process: what has to be asked of it
-// (did the program link?) is asked a while later. After a lost context everything is made anew; until it is back nothing
-// can be drawn, and the view says so.
+// Draws layers of rectangles with WebGL2: one upload per frame, one draw call per layer. Positions are whole pixels
+// computed in doubles by the CPU. Each rectangle is four corners of a list of triangles, not an instance: software GL
+// (and some cards) draw each instance separately. Nothing here waits for the graphics process: its results (did the
+// program link?) are queried a while later. After a lost context everything is rebuilt; until then nothing can be
+// drawn, and the view says so.
 import type { DrawList } from "./list";
 import { corners } from "./rects";
 
@@ -11,7 +11,7 @@ export interface Backend {
   draw(list: DrawList, background: number): void;
 }
 
-// What is the same for a whole layer comes as an attribute without an array: no location has to be asked for.
+// Constants of a layer are attributes without an array, which need no location query.
 const VERTEX = `#version 300 es
 layout(location = 0) in vec2 corner;
 layout(location = 1) in vec4 color;
@@ -55,7 +55,7 @@ export class WebGlBackend implements Backend {
   private readonly gl: WebGL2RenderingContext;
   private words = new Uint32Array(0);
 
-  // Throws where there is no WebGL2. `onBroken`: there is, but it cannot be used.
+  // Throws without WebGL2. `onBroken`: WebGL2 exists, but cannot be used.
   constructor(
     private readonly canvas: HTMLCanvasElement,
     onRestored: () => void,
@@ -67,7 +67,7 @@ export class WebGlBackend implements Backend {
       if (!this.works()) onBroken();
     }, ASKED_MS);
     canvas.addEventListener("webglcontextlost", (event) => {
-      event.preventDefault(); // without it, it never comes back
+      event.preventDefault(); // without it, the context is never restored
       this.lost = true;
       this.made = null;
     });
@@ -98,7 +98,7 @@ export class WebGlBackend implements Backend {
     }
   }
 
-  // All layers, one behind the other.
+  // Uploads all layers consecutively.
   private upload(made: Made, list: DrawList): void {
     const { gl } = this;
     let count = 0;

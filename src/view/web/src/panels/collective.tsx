@@ -16,7 +16,7 @@ interface Arrival {
 }
 
 interface Order {
-  last: number | null; // place in the list; null: another came so shortly before that the clocks cannot tell
+  last: number | null; // index in the list; null: another rank came so shortly before that the clocks cannot decide
   wait: number | null; // of the first, null: less than the bars
   bar: number;
 }

@@ -1,4 +1,4 @@
-// A table whose columns sort and of which only the rows in view are in the document.
+// A table with sortable columns, of which only the rows in view are in the document.
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
@@ -6,7 +6,7 @@ export interface Column<R> {
   id: string;
   title: string;
   hint?: string;
-  width?: number; // px; without it the column takes what is left
+  width?: number; // px; without it the column takes the remaining width
   right: boolean; // numbers
   value(row: R): number | string; // what it sorts by
   cell(row: R): ComponentChildren;
@@ -32,7 +32,7 @@ export function sortRows<R>(rows: readonly R[], columns: readonly Column<R>[], s
   return keyed.map((each) => each.row);
 }
 
-// The first row and the row behind the last of those to draw.
+// The first row to draw and the row after the last.
 export function rowsInView(count: number, top: number, height: number): [number, number] {
   const first = Math.max(0, Math.min(count, Math.floor(top / ROW) - SPARE));
   return [first, Math.min(count, first + Math.ceil(height / ROW) + 2 * SPARE)];
@@ -75,7 +75,7 @@ export function DataTable<R>(props: {
   ordered?: boolean; // the rows are in order already
   onEnd?: () => void; // its end came into view
   marked?: (row: R) => boolean;
-  onRow?: (row: R) => (() => void) | null; // what a click does; keys have buttons in the cells
+  onRow?: (row: R) => (() => void) | null; // action of a click; keyboards use buttons in the cells
 }): JSX.Element {
   const { columns, rows, sort, least } = props;
   const box = useRef<HTMLDivElement>(null);

@@ -29,7 +29,7 @@ export function DetailsPanel({ app }: { app: App }): JSX.Element {
   const key = !ref ? null : derived ? `${ref.trace}/${ref.track}/${ref.depth}/${ref.start}` : `${ref.trace}/${ref.kind}/${ref.row}`;
   const asked = useRequest<Shown>(key, async (signal) => {
     if (!ref) throw new Error("nothing is selected");
-    // Its row is that of an event it stands for, if of any.
+    // Its row is that of an event it represents, if any.
     if (derived) return { ref, detail: null, derived: await app.source.derived(ref.trace, ref.track, ref.depth, ref.start, signal) };
     return { ref, detail: await app.source.event(ref.trace, ref.kind, ref.row, signal), derived: null };
   });

@@ -1,4 +1,4 @@
-// Fidelity: the account of each trace, lists of what is odd in it, and the ledger of reading.
+// Fidelity: the account of each trace, lists of its anomalies, and the ledger of reading.
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -118,7 +118,7 @@ interface Paged {
 
 const EMPTY: Paged = { count: -1, events: [], error: "", done: false };
 
-// Pages are asked for as the end of the table comes into view.
+// Pages are requested as the end of the table comes into view.
 function usePages(app: App, trace: TraceId, what: string): [Paged, () => void] {
   const [paged, setPaged] = useState<Paged>(EMPTY);
   const asking = useRef<string | null>(null);
@@ -149,7 +149,7 @@ function usePages(app: App, trace: TraceId, what: string): [Paged, () => void] {
     more(EMPTY);
     return () => { asking.current = null; };
   }, [what, trace]);
-  // What could not be told before may be by now.
+  // Data that was unavailable before may be available by now.
   const revision = app.state.session.value?.revision;
   useEffect(() => {
     if (paged.error) more(paged);

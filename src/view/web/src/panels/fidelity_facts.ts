@@ -1,11 +1,11 @@
-// The account of a trace in words: what was read, what is shown, what is odd. Pure.
+// The account of a trace as text: what was read, what is shown, anomalies. Pure.
 import { formatCount, plural } from "../format";
 import type { Fidelity } from "../data/model";
 
 export interface Fact {
   text: string;
   problem: boolean;
-  list: string | null; // what fidelityList has of it; "ledger": rows were never made of these, the ledger says what they were
+  list: string | null; // its list in fidelityList; "ledger": lost before rows were made, see the ledger
 }
 
 // One line: "138,373 of 138,373 slices, 0 dropped, 3,551 on lanes, 0 kernels before their launch" (of mtia_rank_0).

@@ -1,8 +1,8 @@
-// A flame graph's tree, and where its boxes stand. Pure: answers of the server in, boxes and tables out.
+// A flame graph's tree, and the positions of its boxes. Pure: answers of the server in, boxes and tables out.
 import type { FlameResult } from "../data/model";
 
 export interface FlameNode {
-  index: number; // -1: the root, which stands for all
+  index: number; // -1: the root, which represents everything
   name: string;
   kind: string;
   self: number;
@@ -23,11 +23,11 @@ export interface FlameBox {
 export interface FlameRow {
   name: string;
   self: number;
-  total: number; // once where a name stands below itself
+  total: number; // counted once for nested nodes of one name
   count: number; // nodes that are drawn
 }
 
-// The server's first node is the root; where it is none, there is one all the same.
+// The server's first node is the root; if there is none, one is made.
 export function flameTree(result: FlameResult): FlameNode {
   const root: FlameNode = { index: -1, name: "all", kind: "", self: 0, total: result.total, parent: null, children: [], small: [], depth: 0 };
   const nodes: FlameNode[] = [];
@@ -56,8 +56,8 @@ export function flamePath(node: FlameNode): FlameNode[] {
   return path;
 }
 
-// The boxes with `zoomed` as wide as the picture: what is above it over the whole width, what is below it by its
-// share. Boxes narrower than `least` (a share) are left out with all that is below them.
+// The boxes with `zoomed` at full width: its ancestors over the whole width, its descendants by their share. Boxes
+// narrower than `least` (a share) are left out with everything below them.
 export function flameBoxes(zoomed: FlameNode, least: number): FlameBox[] {
   const boxes: FlameBox[] = flamePath(zoomed).map((node) => ({ node, x: 0, width: 1, depth: node.depth }));
   const open: FlameBox[] = [boxes[boxes.length - 1] as FlameBox];
@@ -118,8 +118,8 @@ export function flameTable(top: FlameNode): FlameRow[] {
   return [...rows.values()].sort((a, b) => b.self - a.self || b.total - a.total);
 }
 
-// Share of the picture's total below nodes that match, each ns once. Of small frames it is not known which stand below
-// each other: what is there at least.
+// Share of the picture's total below matching nodes, each ns once. The nesting of small frames is unknown: this is a
+// lower bound.
 export function flameMatched(root: FlameNode, matches: (name: string) => boolean): number {
   let sum = 0;
   const open = [root];

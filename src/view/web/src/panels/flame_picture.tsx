@@ -22,7 +22,7 @@ function hueOf(name: string): number {
   return hash >>> 0;
 }
 
-// Warm for the CPU, blue for the GPU; within those by name. Yellow stays free for what is found.
+// Warm for the CPU, blue for the GPU; within those by name. Yellow is reserved for search hits.
 function toneOf(node: FlameNode, dark: boolean, dim: boolean): string {
   const hash = hueOf(node.name);
   const gpu = /gpu|kernel|memcpy|memset/i.test(node.kind) || node.name.startsWith("[GPU");
@@ -119,7 +119,7 @@ export function FlamePicture({ root, zoomed, matches, theme, onZoom, describe }:
   };
   const onKeyDown = (event: TargetedKeyboardEvent<HTMLCanvasElement>): void => {
     const node = focus ?? zoomed;
-    setHover(null); // the picture tells of the node that keys walk on
+    setHover(null); // the picture describes the node with the keyboard focus
     const next = flameStep(node, event.key);
     if (next) setFocus(next);
     else if (event.key === "Enter" || event.key === " ") zoomTo(node);

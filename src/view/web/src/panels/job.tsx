@@ -25,14 +25,14 @@ const DIMENSIONS: Record<Dimension, string> = {
 const AGAINST = [["no", "the figure"], ["step", "what is above the step's median"]] as const;
 
 const WAIT_MS = 250; // while traces become ready one after the other
-const MORE_MS = 20; // the first picture is drawn before its other figures are asked for,
+const MORE_MS = 20; // the first picture is drawn before its other figures are requested,
 const LATE_MS = 50; // and before all collectives are compared
 
 const chosenMeasure = signal<Measure>("time");
 const chosenAgainst = signal<"no" | "step">("no");
 const chosenOrder = signal<Order>("rank");
 
-// What there is to ask for anew: files whose summaries are read (revision 1 is waited for), or traces that are ready.
+// Key of a new request: files whose summaries are read (revision 1 is waited for), or traces that are ready.
 const revisionOf = (session: Session | null): number => (session?.job ? Math.max(1, session.job.revision) : 0);
 function keyOfJob(session: Session | null): string | null {
   if (session?.job) return `${session.session}/${revisionOf(session)}`;
@@ -40,7 +40,7 @@ function keyOfJob(session: Session | null): string | null {
   return ready.length > 0 ? [session?.session, ...ready.map((each) => each.id)].join() : null;
 }
 
-// The first picture with what was asked for behind it, if that is of the same picture.
+// The first picture with the figures requested later, if those are of the same picture.
 function withMore(known: Job, more: MoreAnswer | null, late: LateAnswer | null): Job {
   const figures = { ...known.figures, ...(more?.number === known.number ? more.figures : {}) };
   return late?.late.length === figures.late.length ? { ...known, roles: late.roles, figures: { ...figures, late: late.late } } : { ...known, figures };
@@ -138,13 +138,13 @@ function whenReady(app: App, traces: readonly TraceId[]): Promise<void> {
   });
 }
 
-// The step in the trace of its rank and in those of two peers, one below the other; all other traces are hidden. Traces
-// are opened when they are first asked for.
+// Shows the step in the trace of its rank and in those of two peers, one below the other; all other traces are hidden.
+// Traces are opened at first use.
 async function openCell(app: App, job: Job, measure: Measure, { row, step }: Cell): Promise<void> {
   const { state } = app;
   const wanted = [row, ...peersOf(job, measure, row, step)];
   state.message.value = { text: `Opening ${job.rows[row]?.name} …`, error: false };
-  const answers = []; // one after the other: traces stand in the order in which they are opened
+  const answers = []; // one after the other: traces are in the order in which they are opened
   for (const each of wanted) {
     answers.push(await app.source.jobOpen(job.number, each, step).then((opened) => ({ ...opened, row: each }), (error: unknown) => `${job.rows[each]?.name}: ${messageOf(error)}`));
   }
@@ -167,7 +167,7 @@ async function openCell(app: App, job: Job, measure: Measure, { row, step }: Cel
   showSpans(app, job, step, shown, spans());
   const lost = [...answers.filter((each) => typeof each === "string"), ...(failed ? [`${job.rows[failed.row]?.name} cannot be read`] : [])];
   if (lost.length > 0) state.message.value = { text: `${state.message.value?.text ?? ""}; ${lost.join("; ")}`, error: false };
-  // Clocks are compared later, and may move the traces: what nobody has moved meanwhile goes with them.
+  // Clocks are compared later, and may move the traces: a view that the user has not moved meanwhile moves with them.
   const [before, scrolled, hidden, collapsed] = [state.range.value, state.scroll.value, state.hidden.value, state.collapsed.value];
   await when(() => shown.every(({ trace }) => state.clocks.value.some((clock) => clock.trace === trace)));
   if (sameRange(before, state.range.value)) showSpanOf(app, spans());
@@ -184,7 +184,7 @@ function showSpanOf(app: App, spans: readonly Range[]): void {
   if (spans.length > 0) showRange(app, Math.min(...spans.map((each) => each.from)), Math.max(...spans.map((each) => each.until)));
 }
 
-// All other traces are hidden, and of these what does not fit into the view below each other.
+// Hides all other traces, and tracks of these that do not fit into the view.
 function showTraces(app: App, opened: readonly TraceId[]): void {
   const { state } = app;
   const room = (viewHeight.value - app.layout().pinnedHeight) / opened.length;

@@ -1,4 +1,4 @@
-// Which tracks of a rank are shown where several stand below each other in a view: as many as fit, the devices' first.
+// Chooses the tracks of a rank to show if several ranks are below each other: as many as fit, the devices' first.
 import { tracksBelow } from "../tracks/actions";
 import { GAP, SECTION_HEIGHT, SUMMARY_HEIGHT } from "../tracks/layout";
 import type { TrackInfo } from "../data/model";
@@ -12,8 +12,8 @@ const isSection = (track: TrackInfo): boolean => track.kind === "section" && tra
 const isStream = (track: TrackInfo): boolean => track.stream !== undefined && !track.derived;
 const foldedHeight = (track: TrackInfo): number => (isSection(track) ? SECTION_HEIGHT : SUMMARY_HEIGHT + GAP);
 
-// All tracks of one trace, of which devices and the process of the main thread are shown in any case. Sections without work
-// of a device, where there is such work, are one row. height: what all of them take then.
+// All tracks of one trace, of which devices and the process of the main thread are always shown. Sections without
+// device activities, if there are others, are one row. height: total height.
 export function fitTracks(tracks: readonly TrackInfo[], height: number, room: number): Fit {
   const sections = tracks.filter(isSection);
   const devices = sections.filter((section) => tracksBelow(tracks, section).some(isStream));

@@ -1,4 +1,4 @@
-// The heat map of a job without its pixels: which figures, in which order, how large on the scale, and what is where. Pure.
+// The heat map of a job without pixels: figures, order, scale, and hit testing. Pure.
 import type { Dimension, Job, Measure } from "../data/job";
 
 export type Order = "rank" | "host" | "most" | Dimension;
@@ -21,8 +21,8 @@ const column = (figures: Float64Array, steps: number, step: number): number[] =>
   return values;
 };
 
-// What the colours tell: the figures, or how far each is above the median of its step, so that a step that is slow on all
-// ranks hides none that is slow alone.
+// The figures shown by colours: absolute, or relative to the median of the step, so that a step that is slow on all
+// ranks does not hide a single slow rank.
 export function shownFigures(job: Job, measure: Measure, against: boolean): Float64Array {
   const figures = job.figures[measure];
   if (!against) return figures;
@@ -54,7 +54,7 @@ export interface Extent {
   isAbove: boolean;
 }
 
-// What colours range over: all figures of usual steps. Null: none is known.
+// The range of colours: all figures of usual steps. Null: none known.
 export function extentOf(figures: Float64Array, steps: number): Extent | null {
   const isUsual = usualSteps(figures, steps);
   let [low, high, least, most] = [Infinity, -Infinity, Infinity, -Infinity];
@@ -76,7 +76,7 @@ export function countRanks({ rows, world }: Job): [there: number, of: number | n
   return [there, world !== null && world > there ? world : null];
 }
 
-// The group in which a row stands in an order, as a text; null: the order has none.
+// The group of a row in an order, as a text; null: the order has none.
 export function groupsOf(job: Job, by: Order): ((row: number) => string) | null {
   if (by === "rank" || by === "most") return null;
   if (by === "host") return (row) => job.rows[row]?.host ?? "";
@@ -97,7 +97,7 @@ export function orderOf(job: Job, by: Order, figures: Float64Array): number[] {
   return rows.sort((a, b) => (sums[b] as number) - (sums[a] as number) || a - b);
 }
 
-// From what recedes on the theme's background to what stands out; lightness alone tells them apart, whatever colours are seen.
+// From the theme's background to the most prominent colour; lightness alone distinguishes them, for any colour vision.
 const LIGHT = [0xf1f3d6, 0xc9dfb8, 0x86c2b8, 0x4a9fbf, 0x2f74ab, 0x274a8c, 0x14235c];
 const DARK = [0x00224e, 0x123570, 0x3b496c, 0x575d6d, 0x707173, 0x8a8678, 0xa59c74, 0xc3b369, 0xe1cc55, 0xfee838]; // cividis
 
@@ -110,8 +110,8 @@ export function colorAt(share: number, dark: boolean): [number, number, number] 
   return [mix(16), mix(8), mix(0)];
 }
 
-// The largest figure of each of width x height fields, row by row: where ranks or steps are more than pixels, the one that
-// stands out is seen. NaN where none is known.
+// The largest figure of each of width x height fields, row by row: if there are more ranks or steps than pixels,
+// outliers stay visible. NaN if none is known.
 export function fieldsOf(figures: Float64Array, steps: number, order: readonly number[], { from, count }: Window, width: number, height: number): Float64Array {
   const fields = new Float64Array(width * height).fill(NaN);
   const columns = Uint32Array.from({ length: steps }, (_, step) => Math.floor((step * width) / steps));
@@ -127,7 +127,7 @@ export function fieldsOf(figures: Float64Array, steps: number, order: readonly n
   return fields;
 }
 
-// Row and step whose figure a field shows, the first of several; where none is known, the first in it.
+// Row and step of a field's figure, the first of several; if none is known, the first in it.
 export function cellOf(figures: Float64Array, steps: number, order: readonly number[], { from, count }: Window, width: number, height: number, x: number, y: number): { row: number; step: number } | null {
   let [found, most] = [null as { row: number; step: number } | null, NaN];
   for (let at = Math.ceil((y * count) / height); at < count && Math.floor((at * height) / count) === y; at++) {
@@ -140,24 +140,24 @@ export function cellOf(figures: Float64Array, steps: number, order: readonly num
   return found;
 }
 
-// The window with a share of the rows, around the one at `pointer` (0 to 1 of the height).
+// The window zoomed by a share of the rows, around the one at `pointer` (0 to 1 of the height).
 export function zoomed({ from, count }: Window, all: number, factor: number, pointer: number): Window {
   const next = Math.min(all, Math.max(Math.min(all, 4), Math.round(count * factor)));
   const first = Math.round(from + pointer * count - pointer * next);
   return { from: Math.min(all - next, Math.max(0, first)), count: next };
 }
 
-// The window moved so that the row at a place of the order is in it.
+// The window moved so that a row of the order is in it.
 export function showing(window: Window, place: number): Window {
   const from = Math.min(place, Math.max(window.from, place - window.count + 1));
   return { from, count: window.count };
 }
 
-// Ranks that do the same work: all positions are the same, but for that among the data-parallel.
+// Ranks that do the same work: all positions are equal, except the data-parallel one.
 export const isAlike = (job: Job, a: number, b: number): boolean => job.roles.every(({ name, at }) => name === "dp" || at[a] === at[b]);
 
-// Whom to hold a row against in a step: of those that do the same work, if there are any, the one in the middle, and the one
-// with the least, each once and not itself.
+// Rows to compare a row with in a step: of those that do the same work, if any, the median and the smallest one,
+// without duplicates and without itself.
 export function peersOf(job: Job, measure: Measure, row: number, step: number): number[] {
   const [figures, steps] = [job.figures[measure], job.steps.length];
   const rows: number[] = [];

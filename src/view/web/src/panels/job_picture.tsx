@@ -20,11 +20,11 @@ export interface Cell {
 
 interface Props {
   job: Job;
-  measure: string; // what the figures are of
+  measure: string; // meaning of the figures
   figures: Float64Array;
   extent: Extent;
   order: readonly number[];
-  groupOf: ((row: number) => string) | null; // a line stands where it changes
+  groupOf: ((row: number) => string) | null; // a line is drawn where it changes
   theme: string;
   onPaint: () => void;
   describe: (cell: Cell) => string;
@@ -46,7 +46,7 @@ function paintCells(context: CanvasRenderingContext2D, props: Props, window: Win
   const pixels = new ImageData(columns, bands);
   const tones = new Uint32Array(Uint8ClampedArray.from(Array.from({ length: TONES }, (_, k) => [...colorAt(k / (TONES - 1), dark), 255]).flat()).buffer);
   const scale = high > low ? (TONES - 1) / (high - low) : 0;
-  const words = new Uint32Array(pixels.data.buffer); // a pixel each, whatever the order of its bytes
+  const words = new Uint32Array(pixels.data.buffer); // a pixel each, in the machine's byte order
   for (let at = 0; at < fields.length; at++) {
     const figure = fields[at] as number;
     if (!Number.isNaN(figure)) words[at] = tones[Math.min(TONES - 1, Math.max(0, Math.round((figure - low) * scale)))] as number;
@@ -140,7 +140,7 @@ function useSize(): [{ current: HTMLDivElement | null }, Size] {
   return [box, size];
 }
 
-// What a key makes of the focus; null: nothing.
+// The focus after a key; null: unchanged.
 function walked(key: string, { row, step }: Cell, order: readonly number[], steps: number): Cell | null {
   const place = order.indexOf(row);
   const down = { ArrowDown: 1, ArrowUp: -1, PageDown: PAGE, PageUp: -PAGE }[key] ?? 0;
@@ -178,7 +178,7 @@ export function JobPicture(props: Props): JSX.Element {
   const onKeyDown = (event: TargetedKeyboardEvent<HTMLCanvasElement>): void => {
     const cell = focus ?? { row: order[window.from] ?? 0, step: 0 };
     const next = event.ctrlKey || event.metaKey || event.altKey ? null : walked(event.key, cell, order, job.steps.length);
-    setHover(null); // the text tells of the cell that keys walk on
+    setHover(null); // the text describes the cell with the keyboard focus
     if (next) {
       setFocus(next);
       setWindow(showing(window, order.indexOf(next.row)));

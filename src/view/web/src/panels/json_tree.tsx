@@ -6,7 +6,7 @@ import { Digits, Members, jsonText, type Json } from "../data/json_digits";
 import { LongText } from "./parts";
 
 const PAGE = 100; // members shown at once
-const SHORT = 60; // characters: a list as short as that stands on one line
+const SHORT = 60; // characters: shorter lists are on one line
 
 function Leaf({ value }: { value: Json }): JSX.Element {
   if (typeof value === "string") return <span class="json-string"><LongText text={value} quoted /></span>;

@@ -1,4 +1,4 @@
-// The pane at the bottom: tabs, its height, what stands in it.
+// The pane at the bottom: tabs, height, contents.
 import "../panels.css";
 import { effect, signal } from "@preact/signals";
 import { render, type JSX, type TargetedKeyboardEvent, type TargetedPointerEvent } from "preact";
@@ -36,7 +36,7 @@ function remember(): void {
   try {
     localStorage.setItem(KEY, String(height.peek()));
   } catch {
-    // as above: it is forgotten with the page
+    // as above: lost when the tab is closed
   }
 }
 
@@ -52,8 +52,8 @@ export function mountPane(el: HTMLElement, app: App): void {
   );
 }
 
-// What was just selected decides what the pane shows, unless it shows something that follows anyway. Who closed it is not
-// bothered by every click; a box is dragged to see its table.
+// A new selection chooses the tab, unless the pane shows one that follows the selection anyway. If the user closed the
+// pane, clicks do not reopen it; dragging a box does.
 function tabAfter(tab: Tab | null, shut: boolean, change: "event" | "area"): Tab | null {
   if ((shut && change === "event") || tab === "flame" || tab === "job" || ((tab === "reports" || tab === "query") && change === "area") || (tab === "search" && change === "event")) return tab;
   return change === "event" ? "details" : "selection";
@@ -105,7 +105,7 @@ function Pane({ app }: { app: App }): JSX.Element {
   );
 }
 
-// A panel that fails says so, and the page goes on.
+// A failing panel shows its error, and the rest continues.
 function Guard({ children }: { children: JSX.Element }): JSX.Element {
   const [error, reset] = useErrorBoundary();
   if (error === undefined) return children;
@@ -142,7 +142,7 @@ function onTabKey(app: App, event: TargetedKeyboardEvent<HTMLDivElement>): void 
   event.stopPropagation();
 }
 
-// There is nothing to see above it.
+// Nothing is shown above it.
 const isAlone = (app: App): boolean => app.state.tab.value === "job" && app.state.session.value?.traces.length === 0;
 
 function clampHeight(px: number): number {

@@ -39,7 +39,7 @@ export function EventLink(props: { app: App; trace: TraceId; kind?: string; row:
   );
 }
 
-// What stands where an answer is to come: an error with a way out, or that it is being asked.
+// Placeholder for an answer: an error with a remedy, or a progress text.
 export function Waiting<T>({ asked, what }: { asked: Asked<T>; what: string }): JSX.Element | null {
   if (asked.error) {
     return (

@@ -1,4 +1,4 @@
-// What is done with rows of reports: their events are selected and shown, their tables become tracks.
+// Actions on rows of reports: select and show their events, make tracks from their tables.
 import { effect } from "@preact/signals";
 import type { App } from "../app";
 import type { EventRef, ReportAbout, ReportTable, TraceId, TrackId, TrackInfo } from "../data/model";
@@ -9,7 +9,7 @@ import { say } from "../tools/select_actions";
 import { trackKey, type Range } from "../state";
 import { optionsOfTracks, tracksAt, type Goal, type Row } from "./report_rows";
 
-const PATIENCE = 20000; // ms until new tracks are told
+const PATIENCE = 20000; // ms until new tracks must be there
 
 export interface Place {
   trace: TraceId;
@@ -20,7 +20,7 @@ export interface Place {
 
 let going: AbortController | null = null;
 
-// Runs the last of what is asked for; what goes wrong is said.
+// Runs only the latest request; errors are shown.
 export async function last(app: App, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
   going?.abort();
   const abort = new AbortController();
@@ -32,7 +32,7 @@ export async function last(app: App, work: (signal: AbortSignal) => Promise<void
   }
 }
 
-// What is selected does not take the report away.
+// Keeps the report open when something is selected.
 export function selecting(app: App, select: () => void): void {
   const tab = app.state.tab.value;
   select();
@@ -41,7 +41,7 @@ export function selecting(app: App, select: () => void): void {
 
 const idsOf = (tracks: readonly TrackInfo[]): TrackId[] => tracks.filter((track) => track.kind === "slices").map((track) => track.id);
 
-// Where to look: where the row says, then on all tracks of the file. Derived ones show events of others once more.
+// Where to search: on the row's tracks, then on all tracks of the file. Derived ones repeat events of others.
 function placesOf(app: App, { trace, table, row }: Place, derived: boolean): (TrackId[] | null)[] {
   const narrow = idsOf(tracksAt(table, row, app.state.tracks.value, trace).filter((track) => derived || !track.derived));
   return narrow.length > 0 ? [narrow, null] : [null];

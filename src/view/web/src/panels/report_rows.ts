@@ -1,13 +1,13 @@
-// What the rows of a report say and stand for: an event, the events of a name, a track. Pure.
+// Rows of a report: display, and what they refer to: an event, the events of a name, a track. Pure.
 import type { ReportAbout, ReportCell, ReportTable, TraceId, TrackInfo } from "../data/model";
 import { formatBytes, formatCount, formatDuration } from "../format";
 
 export type Row = readonly ReportCell[];
 type Head = Pick<ReportTable, "columns">;
 
-// Columns of names of events, what a row is about first.
+// Columns with names of events, the main one first.
 const NAMES: readonly string[] = ["name", "op", "work", "call", "frame"];
-// Columns that say where something is, the wider first: each with those before it.
+// Columns with places, the wider first: each is used with those before it.
 const PLACES: readonly string[] = ["rank", "device", "stream", "row", "pid", "tid"];
 
 export type Goal =
@@ -28,13 +28,13 @@ export function cellText(cell: ReportCell, type: string): string {
   }
 }
 
-// Null sorts below all else.
+// Null sorts below all others.
 export function cellKey(cell: ReportCell, type: string): number | string {
   if (type === "text") return cell === null ? "" : String(cell);
   return cell === null ? -Infinity : Number(cell);
 }
 
-// Rows in which each word stands in some cell, as it is shown or as it is.
+// Rows in which each word occurs in some cell, as displayed or raw.
 export function rowsWith(table: ReportTable, words: string): readonly Row[] {
   const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
   if (wanted.length === 0) return table.rows;
@@ -57,8 +57,8 @@ export const namesEvents = (table: Head, column: string): boolean => NAMES.inclu
 export const namesTracks = (table: Head, column: string): boolean =>
   (PLACES.includes(column) && column !== "rank") || (column === "name" && isOfTracks(table));
 
-// Whether a track is where the row says; null: it says nothing. `column`: as far as that one says, a device without its
-// streams.
+// Whether a track matches the row's place; null: the row has none. `column`: only up to that column, a device without
+// its streams.
 function placeOf(table: Head, row: Row, trace: TraceId, column = ""): ((track: TrackInfo) => boolean) | null {
   const told = PLACES.slice(0, PLACES.includes(column) ? PLACES.indexOf(column) + 1 : PLACES.length)
     .map((name) => [name, cellOf(table, row, name)] as const)
@@ -81,14 +81,14 @@ export function hasTracks(table: Head, row: Row, tracks: readonly TrackInfo[], t
   return isThere !== null && tracks.some(isThere);
 }
 
-// The tracks on which the row's events are, those of the file first; none: it does not say where.
+// The tracks of the row's events, those of the file first; empty: the row has no place.
 export function tracksAt(table: Head, row: Row, tracks: readonly TrackInfo[], trace: TraceId, column = ""): TrackInfo[] {
   const isThere = placeOf(table, row, trace, column);
   const found = isThere ? tracks.filter(isThere) : [];
   return [...found.filter((track) => !track.derived), ...found.filter((track) => track.derived)];
 }
 
-// What a click on the row goes to; null: it stands for nothing that can be shown.
+// The target of a click on the row; null: nothing that can be shown.
 export function goalOf(table: Head, row: Row, tracks: readonly TrackInfo[], trace: TraceId): Goal | null {
   const text = (name: string): string | null => {
     const cell = cellOf(table, row, name);

@@ -1,4 +1,4 @@
-// Reports: the analyses of `heddle report` over what the bar says, as tables and charts.
+// Reports: the analyses of `heddle report` over the scope of the bar, as tables and charts.
 import { signal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
@@ -15,16 +15,16 @@ import { canBeTracks, cellKey, cellText, goalOf, hasTracks, namesEvents, namesTr
 import { ScopeBar, currentScope, heldScope, holdScope } from "./scope_bar";
 import type { Scope } from "./scope";
 
-// What was chosen stays while another panel is shown.
+// The choice stays while another panel is shown.
 const chosen = signal({ name: "summary", trace: null as TraceId | null });
 const shown = signal<ReadonlyMap<string, string>>(new Map()); // tables by report
 const charts = signal(true); // are shown
 const given = signal<ReadonlyMap<string, string>>(new Map()); // options by "REPORT.OPTION"
 
-const OF_THE_BAR = ["from", "until"]; // options that the range stands for
+const OF_THE_BAR = ["from", "until"]; // options set by the range
 const WIDTHS: Record<string, number> = { number: 60, count: 76, decimal: 80, bytes: 84, duration: 92, time: 112, bool: 60 }; // px
 const LEAST = 150; // px of text
-const WAIT = 300; // ms: a range that still moves is not asked for
+const WAIT = 300; // ms: a range that still moves is not requested
 
 export function ReportsPanel({ app }: { app: App }): JSX.Element {
   const traces = app.state.session.value?.traces ?? [];
@@ -115,7 +115,7 @@ interface Shown {
   scope: Scope | null; // null: the report has no range
 }
 
-// A row goes where it happened, a cell where it says: a time, the events of a name, a track.
+// A row leads to its place, a cell to its value: a time, the events of a name, a track.
 function actionsOf({ app, trace, table, scope }: Shown): { row(row: Row): (() => void) | null; cell(row: Row, column: ReportColumn): (() => void) | null } {
   const tracks = app.state.tracks.value;
   const placeOf = (row: Row): Place => ({ trace, table, row, range: scope ?? app.state.whole.value });

@@ -17,7 +17,7 @@ export interface ScopeInput {
   whole: Range;
 }
 
-// "auto" takes the first there is; so does a choice that there is nothing of.
+// "auto" takes the first available scope; so does a choice that is not available.
 export function scopeOf(choice: ScopeChoice, input: ScopeInput): Scope {
   const plain = (what: Scope["what"], range: Range): Scope => ({ what, from: range.from, until: range.until, tracks: null });
   if ((choice === "auto" || choice === "area") && input.area) return { ...input.area, what: "area" };
@@ -27,8 +27,8 @@ export function scopeOf(choice: ScopeChoice, input: ScopeInput): Scope {
   return plain("view", input.view);
 }
 
-// The tracks of one trace that a scope has: null for all, empty where it has none of them. Sections stand for the
-// tracks below them that show events of the file. `seen`: those that are shown, where some are not; no others count.
+// The tracks of one trace in a scope: null for all, empty if it has none of them. Sections mean the tracks below them
+// that show events of the file. `seen`: the visible tracks, if some are hidden; no others count.
 export function tracksOf(scope: Pick<Scope, "tracks">, trace: TraceId, all: readonly TrackInfo[], seen: ReadonlySet<TrackKey> | null): TrackId[] | null {
   if (!scope.tracks && !seen) return null;
   const wanted = new Set(scope.tracks);

@@ -41,7 +41,7 @@ export function currentScope(app: App): Scope {
   return { ...scope, from, until: Math.max(from + 1, Math.ceil(scope.until)) };
 }
 
-// What a report is of while its events are looked at, until another box or stretch is chosen.
+// The scope of a report while its events are visited, until another box or range is chosen.
 const held: Signal<{ scope: Scope; area: Area | null; choice: ScopeChoice } | null> = signal(null);
 
 export function holdScope(app: App, scope: Scope): void {
@@ -52,7 +52,7 @@ export function heldScope(app: App): Scope | null {
   return held.value && held.value.area === app.state.area.value && held.value.choice === choice.value ? held.value.scope : null;
 }
 
-// ", 3 tracks": which count, where it is not all of them.
+// ", 3 tracks": the counted ones, if not all.
 function tracksText(app: App, scope: Scope): string {
   const seen = tracksShown(app);
   if (!scope.tracks && !seen) return "";
@@ -63,7 +63,7 @@ function tracksText(app: App, scope: Scope): string {
   return `, ${plural(keys.length, "track")}${derived ? " that Heddle worked out: they show events of others, some of them twice" : ""}`;
 }
 
-// `allTracks`: of the panel, whatever the scope has; `isHeld`: it is that of heldScope.
+// `allTracks`: the panel always uses all tracks; `isHeld`: it is that of heldScope.
 export function ScopeBar({ app, scope, allTracks = false, isHeld = false }: { app: App; scope: Scope; allTracks?: boolean; isHeld?: boolean }): JSX.Element {
   const tracks = tracksText(app, scope);
   return (

@@ -88,7 +88,7 @@ interface NameRow {
   traces: number; // that have it
 }
 
-// A row for each name, in however many traces it is: as many tables as traces have no room.
+// A row for each name, over all traces: there is no room for a table per trace.
 function NameHits({ app }: { app: App }): JSX.Element | null {
   const [sort, setSort] = useState<Sort>({ id: "name", down: false });
   const results = app.state.results.value;

@@ -1,4 +1,4 @@
-// Selection: what lies in a stretch of time, by name, worked out by the server over all events.
+// Selection: statistics of a range of time, by name, computed by the server over all events.
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type { App } from "../app";
@@ -164,7 +164,7 @@ function Counters({ app, trace, result }: { app: App; trace: TraceId; result: Se
   );
 }
 
-// What is copied: ns as whole numbers, so that nothing is lost on the way into another program.
+// Values for copying: ns as whole numbers, so that nothing is lost in another program.
 const TEXT_COLUMNS: readonly TextColumn[] = [
   { title: "name", right: false }, { title: "count", right: true }, { title: "total_ns", right: true }, { title: "self_ns", right: true },
   { title: "mean_ns", right: true }, { title: "p50_ns", right: true }, { title: "p99_ns", right: true }, { title: "min_ns", right: true },
@@ -200,7 +200,7 @@ function searchName(app: App, text: string): void {
   app.state.query.value = { q: text, mode: "text", in: "names", case: true };
 }
 
-// The table that the longest one's row is a row of.
+// The table of the longest event's row.
 function kindOf(app: App, trace: TraceId, row: SelectRow): string {
   const track = row.longest_track === undefined ? undefined : findTrack(app, trackKey(trace, row.longest_track));
   return track?.events_kind ?? "slice";

@@ -9,7 +9,7 @@ type TextCell = string | number | null;
 
 const CONTROL = /[\u0000-\u001f\u007f\u2028\u2029]+/g;
 
-// Kernel names are full of what Markdown takes for markup: gemm<float*, 4>, __half.
+// Kernel names have many characters that are markup in Markdown: gemm<float*, 4>, __half.
 function markdownText(text: string): string {
   const line = text.replace(CONTROL, " ");
   return line.replace(/[\\`*<[|]|_/g, (found, at: number) => {

@@ -1,4 +1,4 @@
-// Everything the page can be told to do, in one table: keys, the palette, the help and the toolbar come from it.
+// All commands of the web UI, in one table, which keys, the palette, the help and the toolbar use.
 
 export type CommandGroup = "Move" | "Tools" | "Select" | "Tracks" | "Flows" | "Search" | "Marks" | "View";
 
@@ -16,7 +16,7 @@ export class Commands {
   private readonly byId = new Map<string, Command>();
   private readonly byKey = new Map<string, Command>();
 
-  // Two commands never share an id or a key: that throws, so that a test sees it.
+  // Two commands with equal ids or keys throw, so that a test finds it.
   add(...commands: Command[]): void {
     for (const command of commands) {
       if (this.byId.has(command.id)) throw new Error(`command ${command.id} is there twice`);

@@ -1,4 +1,4 @@
-// The commands of moving, tools, selection, marks and the look of the page. Titles are what help and palette show.
+// The commands for moving, tools, selection, marks and appearance. Titles are shown in help and palette.
 import type { App } from "../app";
 import type { Command, CommandGroup } from "./commands";
 import type { Motion } from "./nav";
@@ -101,7 +101,7 @@ function selectCommands(app: App): Command[] {
 function markCommands(app: App): Command[] {
   const { actions } = app.hands;
   return [
-    command("mark", "Mark what is selected or measured, and tell its duration", "Marks", ["m", "Enter"], () => void actions.mark()),
+    command("mark", "Mark what is selected or measured, and show its duration", "Marks", ["m", "Enter"], () => void actions.mark()),
     command("marks", "List of marks: rename, remove, go to", "Marks", ["Shift+M"], () => {
       app.state.dialog.value = "marks";
     }),

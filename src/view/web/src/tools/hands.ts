@@ -1,5 +1,5 @@
-// What the gestures, the keys and the commands share: the motion of the view, the actions on what is selected, and
-// whether the pointer pans for the moment.
+// Shared by gestures, keys and commands: the motion of the view, the actions on the selection, and whether the pointer
+// currently pans.
 import { signal, type Signal } from "@preact/signals";
 import type { Core } from "../app";
 import { Motions } from "./motion";

@@ -1,4 +1,4 @@
-// Pointer, wheel and touch on the tracks: who is meant (tool, pan, pinch) and what they are told.
+// Pointer, wheel and touch on the tracks: passes events to the tool, pan or pinch.
 import { effect } from "@preact/signals";
 import type { App } from "../app";
 import { spotAt, type Spot } from "../tracks/at_pixel";
@@ -16,7 +16,7 @@ interface Press {
   id: number; // pointer
   from: Spot;
   drag: Drag | null;
-  pans: boolean; // whatever the tool is
+  pans: boolean; // whatever the tool
   modifiers: Modifiers;
 }
 
@@ -64,9 +64,9 @@ class Pointers {
         return;
       }
     }
-    if (this.press?.id === event.pointerId) this.cancel(); // its end was not told
+    if (this.press?.id === event.pointerId) this.cancel(); // its end was not reported
     if (this.press || event.button > 1) return;
-    // Whoever clicks on the tracks wants the keys to work there.
+    // A click on the tracks gives them the keyboard focus.
     if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
     if (event.button === 1) event.preventDefault(); // no auto-scroll
     const pans = event.button === 1 || this.app.hands.panHeld.value;
@@ -89,7 +89,7 @@ class Pointers {
       return;
     }
     this.app.state.pointer.value = { x: spot.x, y: spot.y, time: spot.time };
-    if (this.press?.id === event.pointerId && event.buttons === 0) this.cancel(); // its end was not told
+    if (this.press?.id === event.pointerId && event.buttons === 0) this.cancel(); // its end was not reported
     const press = this.press;
     if (!press || press.id !== event.pointerId) {
       if (!press) {
@@ -140,7 +140,7 @@ class Pointers {
     if (event.pointerType === "touch") this.leave();
   }
 
-  // The gesture is given up: as if it had not been.
+  // Cancels the gesture, without effect.
   cancel(): void {
     this.press?.drag?.cancel();
     this.press = null;
@@ -157,7 +157,8 @@ class Pointers {
     if (this.press?.id === event.pointerId) this.cancel();
   }
 
-  // A busy browser takes the capture of a press away, as it hears late of the end of the one before: the gesture goes on.
+  // A busy browser releases the capture of a press, since it processes the end of the previous one late: the gesture
+  // continues.
   uncaptured(event: PointerEvent): void {
     if (event.pointerType === "touch") this.lost(event);
     else if (this.press?.id === event.pointerId) this.capture(event.pointerId);
@@ -214,7 +215,7 @@ export function attachInput(canvas: HTMLCanvasElement, app: App): void {
   canvas.addEventListener("dblclick", (event) => pointers.double(event));
   canvas.addEventListener("auxclick", (event) => event.preventDefault());
   canvas.addEventListener("wheel", (event) => onWheel(app, canvas, event), { passive: false });
-  // Escape in the middle of a drag gives it up; before the command of that key sees it.
+  // Escape during a drag cancels it, before the command of that key runs.
   window.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || !pointers.dragging()) return;
     event.preventDefault();

@@ -1,7 +1,7 @@
 // Keys to commands. Held keys (Command.held) move the view a little with every frame, see motion.ts.
 import type { App } from "../app";
 
-// What is needed of a KeyboardEvent, so that node can test the spelling.
+// The used members of a KeyboardEvent, so that node can test this.
 export interface KeyPress {
   key: string;
   code: string;
@@ -13,22 +13,22 @@ export interface KeyPress {
 
 const NAMED: Record<string, string> = { " ": "Space", Esc: "Escape", Spacebar: "Space" };
 
-// The letter on a key of a keyboard whose letters are not Latin, or that Alt made something else of.
+// The Latin letter of a key on another keyboard layout, or with Alt.
 function latin(press: KeyPress): string | null {
   const match = /^(?:Key([A-Z])|Digit([0-9]))$/.exec(press.code);
   if (!match) return null;
   return match[1] ? match[1].toLowerCase() : (match[2] ?? null);
 }
 
-// "w", "Shift+W", "Ctrl+k", "Ctrl+Shift+P", "ArrowLeft", "Alt+ArrowUp", "?": ⌘ counts as Ctrl; Shift is named only
-// where the character does not tell of it by itself.
+// "w", "Shift+W", "Ctrl+k", "Ctrl+Shift+P", "ArrowLeft", "Alt+ArrowUp", "?": ⌘ counts as Ctrl; Shift is named only if
+// the character does not imply it.
 export function keyOf(press: KeyPress): string {
   let key = NAMED[press.key] ?? press.key;
   if (key.length === 1) {
     if (press.altKey || key.charCodeAt(0) > 0x7e) key = latin(press) ?? key;
     const lower = key.toLowerCase();
     const upper = key.toUpperCase();
-    // A letter is large with Shift alone, whatever CapsLock says.
+    // A letter is upper case with Shift alone, regardless of CapsLock.
     if (lower !== upper) key = press.shiftKey ? `Shift+${upper}` : lower;
   } else if (press.shiftKey && key !== "Shift") {
     key = `Shift+${key}`;
@@ -68,11 +68,11 @@ function isControl(target: EventTarget | null): boolean {
     && target.closest("button, a[href], summary, select, [role=menu], [role=tab], [role=slider], [role=listbox]") !== null;
 }
 
-// In a field only what is no editing: with Ctrl, and not the field's own.
+// In a text field only non-editing keys: with Ctrl, and not the field's own.
 const FIELD_OWN = /^Ctrl\+(Shift\+)?([acvxzyACVXZY]|Arrow\w+|Home|End|Backspace|Delete)$/;
 const worksInField = (key: string): boolean => key.startsWith("Ctrl+") && !FIELD_OWN.test(key);
 
-// Returns what takes it off again.
+// Returns a function that removes it.
 export function attachKeyboard(app: App): () => void {
   const down = new Map<string, string>(); // code of the physical key → command that it holds
 
@@ -110,7 +110,7 @@ export function attachKeyboard(app: App): () => void {
       app.hands.motions.release(id, event.timeStamp);
     }
     if (event.code === "Space") app.hands.panHeld.value = false;
-    // Letting go of Shift makes of a fast key a slow one: what is held stops, as its name has changed.
+    // Releasing Shift turns a fast key into a slow one: the held command stops, since its name has changed.
     if (event.key === "Shift" || event.key === "Meta") releaseAll();
   };
 

@@ -1,11 +1,11 @@
-// What moves the view over several frames: held keys, and the way from one view to another.
+// Motion of the view over several frames: held keys, and transitions between views.
 import type { Core } from "../app";
 import {
   addMotions, ANIMATION_MS, between, clampRange, isStill, moved, sameRange, spanOf, STILL, type Motion,
 } from "./nav";
 import type { Range } from "../state";
 
-const LEAST_MS = 90; // a key that is only touched moves as if it had been held that long
+const LEAST_MS = 90; // a short key press moves as if it had been held this long
 
 const MOST_MS = 250; // of one frame: after a hang the view is not flung away
 
@@ -32,7 +32,7 @@ export class Motions {
     this.of.set(id, { ...STILL, ...motion });
   }
 
-  // Times are those of the events, so that a slow page moves as far as a quick one.
+  // Times are those of the events, so that a slow page moves as far as a fast one.
   hold(id: string, now = performance.now()): void {
     if (!this.of.has(id)) return;
     this.way = null;
@@ -51,7 +51,7 @@ export class Motions {
     this.release(id);
   }
 
-  // Go to a view, smoothly unless people asked for less motion.
+  // Moves to a view, smoothly unless the user prefers reduced motion.
   go(target: Range): void {
     const { state } = this.app;
     const until = clampRange(target, state.whole.value, this.size().width);
@@ -68,7 +68,7 @@ export class Motions {
     this.start();
   }
 
-  // Where the view is going: what a second command goes on from.
+  // The target view: the start of a second command.
   target(): Range {
     return this.way?.until ?? this.app.state.range.value;
   }
@@ -124,7 +124,7 @@ export class Motions {
     this.scrollTo(this.app.state.scroll.value + px);
   }
 
-  // Scroll as little as is needed to see a row of that height at y.
+  // Scrolls as little as needed to show a row of that height at y.
   show(y: number, height: number): void {
     const layout = this.app.layout();
     const seen = Math.max(height, this.size().height - layout.pinnedHeight);

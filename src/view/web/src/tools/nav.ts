@@ -1,5 +1,5 @@
-// Moving the view: zoom, pan, fit and how a view goes over into another. Pure: ranges in, ranges out.
-// Ranges are doubles of ns relative to the origin, so that below 2^53 ns (104 days) a pixel of 0.1 ns is still apart.
+// Changes of the view: zoom, pan, fit and transitions. Pure: ranges in, ranges out. Ranges are doubles of ns relative
+// to the origin, so that below 2^53 ns (104 days) a pixel of 0.1 ns is still representable.
 import type { Range } from "../state";
 
 export const MIN_NS_PER_PX = 0.1;
@@ -13,13 +13,13 @@ export const sameRange = (a: Range, b: Range): boolean => a.from === b.from && a
 // How little and how much can be in view of a canvas of that width.
 export function spanLimits(whole: Range, width: number): { min: number; max: number } {
   const span = Math.max(spanOf(whole), 1);
-  // Doubles far from the origin have wider gaps: a view is never narrower than 64 of them.
+  // Doubles far from the origin are less dense: a view is never narrower than 64 of them.
   const gap = Math.max(Math.abs(whole.from), Math.abs(whole.until)) * Number.EPSILON;
   const min = Math.max(Math.max(width, 1) * MIN_NS_PER_PX, gap * 64);
   return { min, max: Math.max(span * MAX_OF_WHOLE, min) };
 }
 
-// The nearest view that is allowed: not too near, not too far, and no more than a little beside the whole.
+// The nearest valid view: not too narrow, not too wide, and only a little outside of the whole.
 export function clampRange(range: Range, whole: Range, width: number): Range {
   const { min, max } = spanLimits(whole, width);
   if (!Number.isFinite(range.from) || !Number.isFinite(range.until)) return fitRange(whole, whole, width, 0);
@@ -27,7 +27,7 @@ export function clampRange(range: Range, whole: Range, width: number): Range {
   const span = Math.min(Math.max(wanted, min), max);
   let from = span === wanted ? range.from : middleOf(range) - span / 2;
   const wholeSpan = Math.max(spanOf(whole), 1);
-  // Beside the whole there is room for half a view, so that its ends can stand in the middle, but not for more than 5 %.
+  // Outside of the whole there is room for half a view, so that its ends can be in the middle, but at most 5 %.
   const room = Math.max(Math.min(wholeSpan * ((MAX_OF_WHOLE - 1) / 2), span / 2), (span - wholeSpan) / 2);
   from = Math.min(Math.max(from, whole.from - room), Math.max(whole.until + room - span, whole.from - room));
   return { from, until: from + span };
@@ -49,7 +49,7 @@ export function panBy(range: Range, whole: Range, width: number, share: number):
   return clampRange({ from: range.from + step, until: range.until + step }, whole, width);
 }
 
-// What shows `target` with a margin (a share of it) on both sides.
+// The view of `target` with a margin (a share of it) on both sides.
 export function fitRange(target: Range, whole: Range, width: number, margin = 0.05): Range {
   const { min, max } = spanLimits(whole, width);
   const span = Math.min(Math.max(spanOf(target) * (1 + 2 * margin), min), max);
@@ -58,7 +58,7 @@ export function fitRange(target: Range, whole: Range, width: number, margin = 0.
   return target === whole ? fitted : clampRange(fitted, whole, width);
 }
 
-// The view in which `target` is seen, with as little change as can be: as it is, else panned, else fitted.
+// The view that shows `target` with the least change: unchanged, else panned, else fitted.
 export function reveal(range: Range, target: Range, whole: Range, width: number): Range {
   const span = spanOf(range);
   const length = spanOf(target);
@@ -76,8 +76,8 @@ export const timeAt = (range: Range, width: number, x: number): number =>
 export const xAt = (range: Range, width: number, time: number): number =>
   ((time - range.from) / spanOf(range)) * width;
 
-// Between two views at 0 ≤ t ≤ 1: spans change by the same factor in the same time, so that it looks even, and the
-// point that stands still (there is one where spans differ) stands still.
+// Between two views at 0 ≤ t ≤ 1: spans change exponentially, so that it looks uniform, and the fixed point (there is
+// one if spans differ) does not move.
 export function between(from: Range, until: Range, t: number): Range {
   if (t <= 0) return from;
   if (t >= 1) return until;
@@ -85,7 +85,7 @@ export function between(from: Range, until: Range, t: number): Range {
   const a = spanOf(from);
   const b = spanOf(until);
   const span = a * Math.pow(b / a, eased);
-  // Share of the way that the start has gone: linear where spans are alike, else by how far the span has come.
+  // Progress of the start: linear if spans are equal, else by the progress of the span.
   const share = Math.abs(a - b) < 1e-6 * a ? eased : (a - span) / (a - b);
   const start = from.from + (until.from - from.from) * share;
   return { from: start, until: start + span };
@@ -123,7 +123,7 @@ export function moved(range: Range, whole: Range, width: number, anchor: number,
 
 // ---- two fingers ----
 
-// The view in which the times that were under two fingers (at x of `before`) lie under them now.
+// The view in which the times that were under two fingers (at x of `before`) are under them now.
 export function pinched(
   range: Range, whole: Range, width: number, before: [number, number], now: [number, number],
 ): Range {
@@ -144,7 +144,7 @@ export function pinched(
   return zoomAt(range, whole, width, (timeA + timeB) / 2, spanOf(range) / span);
 }
 
-// What one event of a wheel means in px; deltaMode 1 counts lines, 2 pages.
+// A wheel event in px; deltaMode 1 counts lines, 2 pages.
 export function wheelPx(delta: number, mode: number, page: number): number {
   const px = mode === 1 ? delta * 18 : mode === 2 ? delta * page : delta;
   return Math.max(-page, Math.min(page, px));

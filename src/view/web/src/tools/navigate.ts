@@ -1,4 +1,4 @@
-// From an event's number to the event in view: what every link of the panels does.
+// From an event's number to the event in view: the action of every link in the panels.
 import { signal } from "@preact/signals";
 import type { App, Core } from "../app";
 import { formatCount, plural } from "../format";
@@ -8,7 +8,7 @@ import { trackKey, type Range, type TrackKey } from "../state";
 import { isCollapsed, keyOf, setCollapsed } from "../tracks/actions";
 import { isFilter } from "../tracks/filter";
 
-// px of the tracks that are in view; the list beside them knows (tracklist.tsx).
+// px of the tracks that are in view; set by the track list (tracklist.tsx).
 export const viewHeight = signal(0);
 
 const LEAST_SHARE = 1 / 300; // of the view: an event narrower than this is zoomed to
@@ -24,7 +24,7 @@ export function traceName(app: App, trace: TraceId): string {
   return info.rank === null || info.rank === undefined ? info.name : `rank ${info.rank}: ${info.name}`;
 }
 
-// A table of ten thousand rows asks ten thousand times: the tracks by key, made once for each list of them.
+// A table of ten thousand rows needs ten thousand lookups: the tracks by key, made once for each list.
 const byKey = new WeakMap<readonly TrackInfo[], Map<TrackKey, TrackInfo>>();
 
 export function findTrack(app: Core, key: TrackKey): TrackInfo | undefined {
@@ -34,7 +34,7 @@ export function findTrack(app: Core, key: TrackKey): TrackInfo | undefined {
   return found.get(key);
 }
 
-// A slice that was worked out of events: none of its own stands in the file, so it has no flows and no arguments.
+// A derived slice: it has no event of its own in the file, so no flows and no arguments.
 export function isDerived(app: Core, event: EventRef): boolean {
   return findTrack(app, trackKey(event.trace, event.track))?.derived ?? false;
 }
@@ -45,7 +45,7 @@ export function tracksShown(app: Core): ReadonlySet<TrackKey> | null {
   return hidden.value.size > 0 || isFilter(trackFilter.value) ? new Set(app.layout().tracksSeen().map(keyOf)) : null;
 }
 
-// "8 of 104 tracks": as the list of tracks says it, and everybody else.
+// "8 of 104 tracks", as in the list of tracks.
 export function trackCountText(app: Core): string {
   const all = app.state.tracks.value.filter((track) => track.kind !== "section").length;
   const shown = tracksShown(app)?.size ?? all;
@@ -75,8 +75,7 @@ export function rangeShowing(view: Range, start: number, duration: number): Rang
   return { from: middle - next / 2, until: middle + next / 2 };
 }
 
-// Opens what hides the track: sections above it, hiding, the filter of names; `itself`: a collapsed track as well, which
-// shows all its rows as one.
+// Makes the track visible: opens sections above it, unhides it, clears the filter; `itself`: also expands the track.
 export function uncover(app: Core, key: TrackKey, itself = true): void {
   const { state } = app;
   const hidden = new Set(state.hidden.value);
@@ -122,7 +121,7 @@ export function selectEvent(app: App, ref: EventRef): void {
 
 let going: AbortController | null = null;
 
-// Selects an event of which only its row is known. The last of several calls wins.
+// Selects an event given only by its row. The last of several calls wins.
 export async function goTo(app: App, trace: TraceId, kind: string, row: number): Promise<void> {
   going?.abort();
   const abort = new AbortController();
@@ -139,7 +138,7 @@ export async function goTo(app: App, trace: TraceId, kind: string, row: number):
   }
 }
 
-// A time, on a track if it has one, where there is no event to select.
+// Shows a time, on a track if given, when there is no event to select.
 export function showPlace(app: App, trace: TraceId, track: number | null, start: number, text: string): void {
   const { range } = app.state;
   const time = start + offsetOf(app, trace);

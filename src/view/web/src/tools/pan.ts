@@ -1,4 +1,4 @@
-// The pan tool, and what Space and the middle button do: the point that was pressed stays under the pointer.
+// The pan tool, Space and the middle button: the pressed point stays under the pointer.
 import { panBy } from "./nav";
 import { clickSelects } from "./select";
 import type { Drag, ToolHandler, ToolPlace } from "./tools";

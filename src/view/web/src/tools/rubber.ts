@@ -1,4 +1,4 @@
-// What is dragged out on the tracks but not done yet: a box with a text, or a line where an edge would be.
+// The preview of a drag on the tracks: a box with a text, or a line at an edge.
 interface Box {
   left: number;
   top: number;

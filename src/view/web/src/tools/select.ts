@@ -24,9 +24,8 @@ export function placesBetween(layout: Layout, scroll: number, top: number, botto
   return out;
 }
 
-// The tracks with events that a box means, all of them to be seen: a collapsed section stands for those that are in it,
-// an open one only if nothing else was met. Derived rows show events of the others once more: they count only where a
-// box has no others.
+// The tracks with events in a box, all of them visible: a collapsed section means its tracks, an open one counts only
+// if nothing else is in the box. Derived rows repeat events of others: they count only if the box has no others.
 export function tracksOf(places: readonly Place[], layout: Layout): TrackKey[] {
   const isSection = (place: Place): boolean => place.track.kind === "section";
   const met = places.filter((place) => !isSection(place) || place.collapsed);
@@ -41,10 +40,10 @@ export function tracksOf(places: readonly Place[], layout: Layout): TrackKey[] {
   return (own.some(([, track]) => !track.derived) ? own : all).map(([key]) => key);
 }
 
-// What a click on a block of many events took.
+// A note about a click on a block of many events.
 function noteOf(hit: Hit, spot: Spot): string {
   if (hit.exact || hit.count < 2) return "";
-  // Of a summary, in which those that overlap are one, the longest of the longest of these.
+  // In a summary, which merges overlapping events, the longest is of the merged ones.
   const longest = !spot.place?.summary || spot.place.track.events_kind === undefined;
   return `${longest ? "The longest" : "One"} of ${formatCount(hit.count)} that start here, double click zooms in`;
 }
@@ -73,7 +72,7 @@ function boxDrag(place: ToolPlace, from: Spot): Drag {
   const startTime = from.time;
   const startScroll = app.state.scroll.value;
   const bounds = (spot: Spot): { top: number; bottom: number } => {
-    // The start stays on its track while the tracks scroll, unless it is a pinned one.
+    // The start stays on its track while the tracks scroll, unless that is pinned.
     const startY = from.y < app.layout().pinnedHeight ? from.y : from.y - (app.state.scroll.value - startScroll);
     return { top: Math.min(startY, spot.y), bottom: Math.max(startY, spot.y) };
   };

@@ -1,4 +1,4 @@
-// What is done with selected events: find them again, step to the next one, follow flows, fit, mark, let go.
+// Actions on selected events: find them again, step, follow flows, fit, mark, clear.
 import { formatDuration, plural } from "../format";
 import type { Core } from "../app";
 import { offsetOf, type Hit, type Spot } from "../tracks/at_pixel";
@@ -27,7 +27,7 @@ export function say(app: Core, text: string, error = false): void {
   app.state.message.value = { text, error };
 }
 
-// The whole of an event of which only kind and row are known. `near`: an event or link that says more.
+// The whole event for a kind and row. `near`: an event or link with more data.
 async function findEvent(app: Core, trace: TraceId, kind: string, row: number): Promise<EventRef> {
   const detail = await app.source.event(trace, kind, row);
   const found = await app.source.step(trace, detail.track, detail.depth, detail.start + 1, "previous");
@@ -36,13 +36,13 @@ async function findEvent(app: Core, trace: TraceId, kind: string, row: number): 
     duration: detail.duration ?? 0, name: 0 };
 }
 
-// What a link of the URL says, completed; null if there is no such event (any more).
+// The events of the URL's link, completed; null if there is no such event (any more).
 export async function findStepped(
   app: Core, trace: TraceId, track: number, depth: number, row: number, start: number,
 ): Promise<EventRef | null> {
   const found = await app.source.step(trace, track, depth, start + 1, "previous");
   if (found && found.start === start && found.row === row) return { ...found, trace };
-  // Several without length may stand at one time: the server gives one of them, the table has all.
+  // Several events of length 0 may have the same time: the server returns one of them, the table has all.
   const info = app.state.tracks.value.find((one) => one.trace === trace && one.id === track);
   if (!info?.events_kind) return null;
   const event = await findEvent(app, trace, info.events_kind, row);
@@ -58,14 +58,14 @@ export async function eventOf(app: Core, hit: Hit, spot: Spot): Promise<EventRef
   const plain = !spot.place?.summary && track.events_kind !== undefined;
   if (hit.exact) {
     if (plain) return hit.event;
-    // Of a summary the one that starts last before the pointer, on whatever row.
+    // In a summary the one that starts last before the pointer, on any row.
     const found = spot.place?.summary
       ? await app.source.step(trace, track.id, null, Math.max(Math.floor(spot.time - offset), hit.event.start) + 1, "previous")
       : await app.source.step(trace, track.id, spot.depth, hit.event.start + 1, "previous");
     return found ? { ...found, trace } : null;
   }
   if (track.events_kind !== undefined && hit.row !== NO_ROW) return findEvent(app, trace, track.events_kind, hit.row);
-  // Rows of derived tracks are not of one table, and estimates have none: the server looks for the longest.
+  // Rows of derived tracks are not of one table, and estimates have none: the server finds the longest.
   const width = hit.until - hit.from; // of the column, 2^z ns
   return app.source.longest(trace, track.id, spot.place?.summary ? null : spot.depth, Math.round(Math.log2(width)),
     Math.round((hit.from - offset) / width));
@@ -86,8 +86,8 @@ export class SelectActions {
     this.app.redraw();
   }
 
-  // Selects what the question finds, in its turn: a click that adds waits for the one before it, one that does not begins
-  // anew. `found` is told what came.
+  // Selects the result of a query, in order: a click that adds waits for the previous one, any other click starts over.
+  // `found` receives the result.
   pick(question: () => Promise<EventRef | null>, add: boolean, found: (event: EventRef | null) => void): Promise<void> {
     if (!add) this.turns.begin();
     return this.inTurn(async (ask) => {
@@ -97,7 +97,7 @@ export class SelectActions {
     });
   }
 
-  // What goes wrong is told; undefined: that, or something else began in the meantime.
+  // Errors are shown; undefined: an error, or superseded.
   private inTurn(step: (ask: Ask) => Promise<void>, event?: KeyboardEvent): Promise<void> {
     return this.turns.add((isCurrent) => step(async (question) => {
       try {
@@ -115,7 +115,7 @@ export class SelectActions {
     return selected.value[selected.value.length - 1] ?? null;
   }
 
-  // `add`: to what is selected, or away from it if it was.
+  // `add`: toggles the event in the selection.
   select(event: EventRef, add = false): void {
     const { state } = this.app;
     const old = state.selected.value;
@@ -135,7 +135,7 @@ export class SelectActions {
     void this.announce(event, note);
   }
 
-  // Open what hides the track of an event and scroll to its row.
+  // Makes the track of an event visible and scrolls to its row.
   showTrack(event: EventRef): void {
     const key = trackKey(event.trace, event.track);
     uncover(this.app, key, false);
@@ -145,7 +145,7 @@ export class SelectActions {
     if (place) this.motions.show(place.y + (place.summary ? 0 : event.depth * place.rowHeight), place.rowHeight);
   }
 
-  // `note`: what else there is to say of it.
+  // `note`: additional text.
   async announce(event: EventRef, note = ""): Promise<void> {
     const name = await this.nameOf(event);
     const track = this.app.state.tracks.value.find((one) => one.trace === event.trace && one.id === event.track);
@@ -159,11 +159,11 @@ export class SelectActions {
       const asked = event.name === 0 ? [] : (await this.app.source.names(event.trace, [event.name])).names;
       return asked[0] ? (asked[0].short ?? asked[0].text) : "event";
     } catch {
-      return "event"; // what is said is a help, its failure none of its own
+      return "event"; // the announcement is optional, so its failure is ignored
     }
   }
 
-  // The next or previous event of the row; without a selection the first one in view, on the track that has the focus.
+  // The next or previous event of the row; without a selection the first one in view, on the track with the focus.
   step(forward: boolean, key?: KeyboardEvent): Promise<void> {
     return this.inTurn(async (ask) => {
       const event = this.current();
@@ -204,7 +204,7 @@ export class SelectActions {
     else if (found === null) say(this.app, "No event of this track starts in view or later.");
   }
 
-  // Events around and within the selected one: one row up or down, at its middle.
+  // The event around or within the selected one: one row up or down, at its middle.
   moveDepth(down: boolean, key?: KeyboardEvent): Promise<void> {
     return this.inTurn(async (ask) => {
       const event = this.current();
@@ -257,7 +257,7 @@ export class SelectActions {
 
   // ---- ranges ----
 
-  // What fitting and marking are about: the area, the selected events together, else what the timing tool measured.
+  // The range for fitting and marking: the area, the selected events together, else the timing tool's.
   range(): Range | null {
     const { state } = this.app;
     if (state.area.value) return { from: state.area.value.from, until: state.area.value.until };
@@ -313,7 +313,7 @@ export class SelectActions {
     say(this.app, `${mark.name}: ${formatDuration(mark.until - mark.from)}`);
   }
 
-  // One thing a press: message, timing, area, selection, pane.
+  // One item per press: message, timing, area, selection, pane.
   clear(): void {
     const { state } = this.app;
     if (state.message.value?.error) state.message.value = null;

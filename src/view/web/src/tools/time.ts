@@ -1,5 +1,5 @@
-// The timing tool: measures between two edges of events. Edges of events that are loaded are known at once; where the
-// picture is an aggregate the server is asked, and its answer moves the edge when it comes.
+// The timing tool: measures between two edges of events. Edges of loaded events are known at once; in aggregates the
+// server is queried, and its answer moves the edge.
 import { hitAt, offsetOf, snapLoaded, type Spot } from "../tracks/at_pixel";
 import { formatDuration } from "../format";
 import { xAt } from "./nav";
@@ -7,7 +7,7 @@ import { rangeOf, say } from "./select_actions";
 import type { Drag, ToolHandler, ToolPlace } from "./tools";
 
 const WITHIN_PX = 8;
-const WAIT_MS = 60; // for the pointer to rest before the server is asked
+const WAIT_MS = 60; // time that the pointer must rest before the server is queried
 
 // Follows the edge nearest to the pointer.
 class Snapper {
@@ -17,7 +17,8 @@ class Snapper {
 
   constructor(private readonly place: ToolPlace) {}
 
-  // The edge as far as it is known here, else the time under the pointer; `found` is told if the server knows better.
+  // The edge as far as it is known here, else the time under the pointer; `found` is called if the server has a better
+  // one.
   at(spot: Spot, found: (time: number) => void): { time: number; snapped: boolean } {
     const { app, canvas } = this.place;
     const { edge, server } = snapLoaded(app, spot, canvas.clientWidth, WITHIN_PX);
@@ -31,7 +32,7 @@ class Snapper {
     return edge ? { time: edge.time, snapped: true } : { time: Math.round(spot.time), snapped: false };
   }
 
-  // Ask now what would be asked in a moment.
+  // Sends the pending request now.
   async settle(): Promise<void> {
     window.clearTimeout(this.timer);
     await this.ask();

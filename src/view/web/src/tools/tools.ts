@@ -1,4 +1,4 @@
-// The four tools: what a press, a drag and a click on the tracks do with each.
+// The four tools: actions of press, drag and click on the tracks.
 import type { App } from "../app";
 import type { Spot } from "../tracks/at_pixel";
 import type { Rubber } from "./rubber";
@@ -14,7 +14,7 @@ export interface Modifiers {
   alt: boolean;
 }
 
-// From the moment that a press became a drag until the button is let go.
+// From the moment that a press becomes a drag until the button is released.
 export interface Drag {
   move(spot: Spot): void;
   end(spot: Spot): void;

@@ -1,5 +1,5 @@
-// Steps that go on from one another, as each of three clicks adds an event: they are done in the order in which they came,
-// however long the server takes for one, and none is lost. What begins anew drops those that still wait.
+// Sequential steps, such as three clicks that each add an event: done in order, however long the server takes for one,
+// and none is lost. A step that starts over drops those still waiting.
 export class Turns {
   private number = 0;
   private last: Promise<void> = Promise.resolve();
@@ -10,7 +10,7 @@ export class Turns {
     this.last = Promise.resolve();
   }
 
-  // `isCurrent` is false from when something else began. A key that is held down asks again and again: it goes on when it
+  // `isCurrent` becomes false when another sequence began. A held key repeats: the next step runs when the previous one
   // was answered.
   add(step: (isCurrent: () => boolean) => Promise<void>, key?: { repeat: boolean }): Promise<void> {
     if (key?.repeat && this.waiting > 0) return this.last;
@@ -20,7 +20,7 @@ export class Turns {
     const done = this.last.then(() => (isCurrent() ? step(isCurrent) : undefined)).finally(() => {
       this.waiting--;
     });
-    this.last = done.catch(() => undefined); // whoever asked is told; the next has its turn all the same
+    this.last = done.catch(() => undefined); // the caller gets the error; the next step runs anyway
     return done;
   }
 }

@@ -1,5 +1,5 @@
-// The tracks for those who do not see them or do not use a pointer: a tree of tracks, with the selected event below its
-// track, that the keys walk. It is not drawn; the track that has the focus gets a frame on the picture.
+// The tracks for screen readers and keyboard users: a tree of tracks, with the selected event below its track,
+// navigated by keys. It is not drawn; the focused track gets a frame on the picture.
 import { effect } from "@preact/signals";
 import type { App } from "../app";
 import { offsetOf } from "./at_pixel";
@@ -36,7 +36,7 @@ export function trackText(place: Place): string {
 
 const canOpen = (place: Place): boolean => place.track.kind === "section" || place.rows > 1 || place.summary || place.collapsed;
 
-// The places that a walk goes through: pinned tracks stand among the others, too.
+// The places in keyboard order: pinned tracks are among the others, too.
 export function neighbour(layout: Layout, key: string | null, by: number): Place | undefined {
   if (layout.places.length === 0) return undefined;
   const at = layout.places.findIndex((place) => place.key === key);
@@ -44,7 +44,7 @@ export function neighbour(layout: Layout, key: string | null, by: number): Place
   return layout.places[Math.max(0, Math.min(layout.places.length - 1, at + by))];
 }
 
-// Where a place stands among those of its parent, from 1, and how many they are.
+// The position of a place among its siblings, from 1, and their number.
 export function placeAmongSiblings(places: readonly Place[], at: number): { position: number; size: number } {
   const { trace, parent } = (places[at] as Place).track;
   let position = 1;
@@ -142,7 +142,7 @@ class TrackTree {
     action();
   }
 
-  // The items around the focused track; others are known by their number only.
+  // The items around the focused track; others are only counted.
   render(): void {
     const { places } = this.app.layout();
     const key = this.app.hands.focusTrack.value;
@@ -232,7 +232,7 @@ class TrackTree {
   }
 }
 
-// What was said goes after a while; errors stay until something else is said or Escape is pressed.
+// Messages disappear after a while; errors stay until the next message or Escape.
 function attachMessages(app: App): void {
   const { message } = app.state;
   effect(() => {
@@ -245,7 +245,7 @@ function attachMessages(app: App): void {
   });
 }
 
-// The strip with the whole trace as a slider: where the view stands in it, moved by arrows, Home and End.
+// The overview as a slider: the position of the view, moved by arrows, Home and End.
 const OVERVIEW_KEYS: Readonly<Record<string, string>> = { ArrowLeft: "pan-left", ArrowRight: "pan-right", Home: "to-start", End: "to-end" };
 
 function attachOverviewKeys(app: App): void {
@@ -289,7 +289,7 @@ export function attachA11y(app: App): void {
       void app.hands.actions.firstInView(place ? { trace: place.track.trace, id: place.track.id } : null);
     }),
     command("focus-tracks", "Put the focus on the tracks", ["Alt+t"], () => tree.root.focus()),
-    command("tell-view", "Tell what is in view", ["Alt+v"], () => tree.tellView()),
+    command("tell-view", "Announce what is in view", ["Alt+v"], () => tree.tellView()),
   );
   // A header that gets the focus takes the walk to its track, so does the selected event.
   document.getElementById("headers")?.addEventListener("focusin", (event) => {

@@ -1,4 +1,4 @@
-// What can be done to tracks: each a function of the state, and those that need no track commands as well.
+// Actions on tracks: functions of the state, and commands that need no track.
 import { batch } from "@preact/signals";
 import type { App } from "../app";
 import { choicesOf, collapsedIn } from "./layout";
@@ -14,7 +14,7 @@ export function canCollapse(track: TrackInfo): boolean {
 
 export const isCollapsed = (state: State, track: TrackInfo): boolean => collapsedIn(choicesOf(state), track);
 
-// Sections keep apart what is said of them under a filter (see layout.ts), which is forgotten with it.
+// Under a filter sections have separate choices (see layout.ts), which are dropped with it.
 export function setCollapsed(state: State, tracks: readonly TrackInfo[], collapsed: boolean): void {
   const filter = state.trackFilter.value;
   const filtering = isFilter(filter);
@@ -39,7 +39,7 @@ export function collapseSections(state: State, collapsed: boolean): void {
   setCollapsed(state, state.tracks.value.filter((track) => track.kind === "section"), collapsed);
 }
 
-// The tracks of one section, all of them down to the last.
+// The tracks of one section, at all levels.
 export function tracksBelow(tracks: readonly TrackInfo[], section: TrackInfo): TrackInfo[] {
   const open = new Set([section.id]);
   const found: TrackInfo[] = [];
@@ -61,7 +61,7 @@ export function showHidden(state: State): void {
   state.hidden.value = new Set();
 }
 
-// How many of each trace are hidden: asked for each row that is drawn, counted once.
+// Number of hidden tracks of each trace: needed for each drawn row, counted once.
 const counted = new WeakMap<ReadonlySet<TrackKey>, { tracks: readonly TrackInfo[]; counts: Map<TraceId, number> }>();
 
 export function countHidden(state: Pick<State, "hidden" | "tracks">, trace: TraceId): number {
@@ -81,7 +81,7 @@ export function showHiddenOf(state: State, trace: TraceId): void {
   state.hidden.value = hidden;
 }
 
-// Hides all that stands beside the track and beside what it stands in.
+// Hides all siblings of the track and of its ancestors.
 export function showOnly(state: State, track: TrackInfo): void {
   const keep = new Set<TrackKey>();
   let at: TrackInfo | undefined = track;
@@ -110,7 +110,7 @@ function parentKey(tracks: ReadonlyMap<TrackKey, TrackInfo>, track: TrackInfo): 
   return tracks.has(key) ? key : null;
 }
 
-// The tracks of one parent as they stand now; of traces, for those that have none.
+// The tracks of one parent in current order; without a parent those of all traces.
 export function siblingsOf(state: Pick<State, "tracks" | "moved">, track: TrackInfo): TrackInfo[] {
   const tracks = new Map(state.tracks.value.map((each) => [keyOf(each), each]));
   const parent = parentKey(tracks, track);
@@ -122,8 +122,8 @@ export function siblingsOf(state: Pick<State, "tracks" | "moved">, track: TrackI
   return order;
 }
 
-// Puts a track before another of the same parent, or at the end. Every sibling gets a place, so that later moves
-// of one do not shift others.
+// Moves a track before a sibling, or to the end. Every sibling gets a position, so that later moves of one do not shift
+// others.
 export function moveBefore(state: Pick<State, "tracks" | "moved">, track: TrackInfo, before: TrackInfo | null): boolean {
   const siblings = siblingsOf(state, track);
   const order = siblings.filter((each) => keyOf(each) !== keyOf(track));
@@ -137,7 +137,7 @@ export function moveBefore(state: Pick<State, "tracks" | "moved">, track: TrackI
   return true;
 }
 
-// One place up or down among those siblings that are shown.
+// Moves one place up or down among the visible siblings.
 export function moveBy(state: State, track: TrackInfo, way: 1 | -1): boolean {
   const hidden = state.hidden.value;
   const shown = siblingsOf(state, track).filter((each) => !hidden.has(keyOf(each)) || keyOf(each) === keyOf(track));

@@ -1,4 +1,4 @@
-// What lies under a pixel of the tracks: the place, the row, the time, and from the tiles the event.
+// Hit testing of a pixel of the tracks: the place, the row, the time, and from the tiles the event.
 import type { Core } from "../app";
 import { hitRow, nearestEdge, touchesAggregate, type RowHit } from "./hit";
 import type { Place } from "./layout";
@@ -17,7 +17,7 @@ export interface Spot {
 export const offsetOf = (app: Core, trace: TraceId): number =>
   app.state.session.value?.traces.find((info) => info.id === trace)?.offset_ns ?? 0;
 
-// The place at y px below the top of the canvas: pinned tracks stand above the others.
+// The place at y px below the top of the canvas: pinned tracks are above the others.
 export function placeAt(app: Core, y: number): { place: Place; top: number } | null {
   const layout = app.layout();
   if (y < layout.pinnedHeight) {
@@ -42,7 +42,7 @@ interface LoadedRow {
   i: number;
 }
 
-// The row of the loaded tile that tells most about a time, looking first at the zoom that is drawn.
+// The row of the most detailed loaded tile at a time, beginning with the drawn zoom.
 function loadedRow(app: Core, spot: Spot, time: number, nsPerPx: number): LoadedRow | null {
   const place = spot.place;
   if (!place || place.track.kind === "counter") return null;
@@ -64,7 +64,7 @@ export type Hit =
   | { exact: true; event: EventRef }
   | { exact: false; row: number; longest: number; count: number; from: number; until: number }; // global ns
 
-// What the picture shows at a spot. Null: nothing, or it is not loaded.
+// The event shown at a spot. Null: none, or not loaded.
 export function hitAt(app: Core, spot: Spot, width: number): Hit | null {
   const place = spot.place;
   if (!place) return null;
@@ -88,8 +88,8 @@ interface Snapped {
   place: Place;
 }
 
-// The nearest edge of a loaded event on the row under the pointer, else on any row near it; `server`: some of what is
-// near is not known exactly here.
+// The nearest edge of a loaded event on the row under the pointer, else on a nearby row; `server`: some nearby edges
+// are not known exactly here.
 export function snapLoaded(app: Core, spot: Spot, width: number, withinPx: number): { edge: Snapped | null; server: boolean } {
   const nsPerPx = spanOf(app.state.range.value) / Math.max(width, 1);
   const within = nsPerPx * withinPx;

@@ -1,10 +1,9 @@
-// What is typed into the filter of tracks. Pure: a text in, a test of tracks out.
+// The filter of tracks. Pure: a text in, a test of tracks out.
 //
-// All terms must be met by the track or by a section that it is in; "-term" by none of them.
-//   stream 7     a word is met by a whole word of a name; a number belongs to the word before it
-//   rank:3       a field is compared whole: rank, device (gpu), stream, pid (process), tid (thread)
-//   /str.*7/     a regular expression, in any part of a name
-// Large and small letters are the same.
+// A track passes if it, or a section around it, matches all terms, and neither matches "-term".   stream 7     a word
+// matches a whole word of a name; a number belongs to the word before it   rank:3       a field is compared as a whole:
+// rank, device (gpu), stream, pid (process), tid (thread)   /str.*7/     a regular expression, anywhere in a name Case
+// is ignored.
 import type { TrackInfo } from "../data/model";
 
 type Test = (track: TrackInfo) => boolean;
@@ -16,7 +15,7 @@ export interface Term {
 
 export interface TrackFilter {
   terms: Term[];
-  error: string; // what is wrong with the text; there are no terms then
+  error: string; // the fault of the text; terms is then empty
 }
 
 const FIELDS: ReadonlyMap<string, "rank" | "device" | "stream" | "pid" | "tid"> = new Map([
@@ -24,13 +23,13 @@ const FIELDS: ReadonlyMap<string, "rank" | "device" | "stream" | "pid" | "tid"> 
   ["tid", "tid"], ["thread", "tid"],
 ]);
 
-// A regular expression (to the next slash before a space, or to the end), or what has no spaces.
+// A regular expression (to the next slash before a space, or to the end), or a word.
 const PIECE = /(-?)(?:\/(.+?)(?:\/(?=\s|$)|$)|(\S+))/gs;
 const NUMBER = /^\d+$/;
 
 const escaped = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
 
-// Words of a name end where a letter or a digit stands beside something else.
+// Words of a name end where a letter or a digit is next to another character.
 function wordTest(words: readonly string[]): Test {
   const text = words.map(escaped).join("[\\s_:#=\\-]*");
   const pattern = new RegExp(`(?:^|[^\\p{L}\\p{N}])${text}(?![\\p{L}\\p{N}])`, "iu");
@@ -50,7 +49,7 @@ function regexTest(text: string): Test {
   return (track) => pattern.test(track.name);
 }
 
-let last = { text: "", filter: { terms: [], error: "" } as TrackFilter }; // the layout asks for each track
+let last = { text: "", filter: { terms: [], error: "" } as TrackFilter }; // the layout calls it for each track
 
 export function parseFilter(text: string): TrackFilter {
   if (text !== last.text) last = { text, filter: parsed(text) };

@@ -1,4 +1,4 @@
-// The menu of the flows button: whose arrows are drawn.
+// The menu of the flows button: which arrows are drawn.
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";

@@ -1,4 +1,4 @@
-// Arrows: which ones are drawn, asked for as the view and the selection change.
+// Arrows: which ones are drawn; requested as the view and the selection change.
 import { computed, effect, signal, type ReadonlySignal } from "@preact/signals";
 import type { App } from "../app";
 import { formatCount, plural } from "../format";
@@ -8,7 +8,7 @@ import { isAbort, messageOf } from "../data/request";
 import { tracksOf } from "../panels/scope";
 import { trackKey, type FlowMode, type Range, type TrackKey } from "../state";
 
-// One end of an arrow: where it stands, in global ns.
+// One end of an arrow: its position, in global ns.
 export interface FlowEnd {
   key: TrackKey;
   depth: number;
@@ -25,16 +25,16 @@ interface FlowStatus {
   loading: boolean;
   error: string;
   shown: number;
-  count: number; // of all that the mode asks for
+  count: number; // of all arrows of the mode
   categories: [string, number][]; // of all traces, most first
 }
 
 const NO_STATUS: FlowStatus = { loading: false, error: "", shown: 0, count: 0, categories: [] };
 export const flowStatus = signal<FlowStatus>(NO_STATUS);
-export const flowsUnseen = signal(0); // of those that were told
+export const flowsUnseen = signal(0); // of the received ones
 
 const WAIT_MS = 80;
-const SELECTED_LIMIT = 50; // events whose arrows are asked for, the last ones
+const SELECTED_LIMIT = 50; // events whose arrows are requested, the last ones
 
 export function drawnFlow(trace: TraceId, offset: number, line: FlowLine): DrawnFlow {
   const [fromTrack, fromDepth, fromTime, toTrack, toDepth, toTime, backward] = line;
@@ -53,7 +53,7 @@ interface FlowQuestion {
   tracks: TrackId[] | null; // one end is on one of them; null: any
 }
 
-// What to ask for a mode. The arrows of an event are wanted wherever they lead, others where they are in view.
+// The requests for a mode. The arrows of an event are needed wherever they lead, others only in view.
 export function flowQuestions(
   mode: FlowMode, selected: readonly EventRef[], view: Range, traces: readonly { id: TraceId; offset_ns: number; span_ns: number }[],
   tracksOf: (trace: TraceId) => TrackId[] | null = () => null,
@@ -78,7 +78,7 @@ export function sumCategories(results: readonly FlowResult[]): [string, number][
   return [...sums].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
 }
 
-// `unseen`: arrows that are asked for and cannot be drawn, as an end of them is on a track that is not shown.
+// `unseen`: requested arrows that cannot be drawn, as an end is on a hidden track.
 export function flowText(status: FlowStatus, unseen = 0): string {
   if (status.error) return status.error;
   const drawn = status.shown - unseen;
@@ -86,7 +86,7 @@ export function flowText(status: FlowStatus, unseen = 0): string {
   return unseen > 0 ? `${text}: ${formatCount(unseen)} to tracks that are not shown` : text;
 }
 
-// What the state asks for, as text, so that equal questions are asked once.
+// The requests of the state as text, so that equal ones are sent once.
 function questionsOf(app: App): ReadonlySignal<string> {
   return computed(() => {
     const { state } = app;

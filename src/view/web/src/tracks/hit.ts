@@ -1,5 +1,5 @@
-// What lies under a pixel, out of what was loaded: an exact event, or an aggregate column with its longest one; and the
-// nearest edge of an event. Pure: rows of tiles in, answers out.
+// Hit testing on loaded tiles: an exact event, or an aggregate column with its longest event; and the nearest edge of
+// an event. Pure: rows of tiles in, answers out.
 import type { SliceRow } from "../data/model";
 import { TILE_COLUMNS } from "../data/model";
 
@@ -30,8 +30,8 @@ function away(time: number, start: number, duration: number): number {
   return time < start ? start - time : Math.max(0, time - (start + duration));
 }
 
-// What one row of tile i at zoom z has at a time (trace time). `within`: ns that a short event may be beside the time,
-// so that what is a pixel wide can be met. An aggregate column lies above the events that reach into it.
+// The event of one row of tile i at zoom z at a time (trace time). `within`: distance in ns at which a short event
+// still counts, so that events one pixel wide can be hit. An aggregate column is above the events that extend into it.
 export function hitRow(row: SliceRow, z: number, i: number, time: number, within: number): RowHit | null {
   const width = 2 ** z;
   const zero = i * TILE_COLUMNS * width;
@@ -42,8 +42,8 @@ export function hitRow(row: SliceRow, z: number, i: number, time: number, within
     return { what: "column", row: row.row[at] as number, longest: row.longest[at] as number, from,
       until: from + width, count: row.count[at] as number };
   }
-  // Slices of a row do not overlap: only the last that starts at or before the time can cover it; those without
-  // length may stand at one time, and near ones are met on both sides.
+  // Slices of a row do not overlap: only the last one that starts at or before the time can cover it; those of length 0
+  // may share a time, and near ones are hit on both sides.
   let best = -1;
   let bestAway = Infinity;
   const last = lastNotAbove(row.start, relative + within);
@@ -96,7 +96,7 @@ export function nearestEdge(row: SliceRow, z: number, i: number, time: number, w
   return best;
 }
 
-// Whether any part of the pixels [time - within, time + within] lies in an aggregate: there the server knows more.
+// Whether a part of [time - within, time + within] is in an aggregate: there the server knows more.
 export function touchesAggregate(row: SliceRow, z: number, i: number, time: number, within: number): boolean {
   const width = 2 ** z;
   const zero = i * TILE_COLUMNS * width;

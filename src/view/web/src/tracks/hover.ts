@@ -1,4 +1,4 @@
-// What the pointer is over: state.hovered, and a small text beside it. Follows the pointer frame by frame.
+// The hovered event: state.hovered, and a tooltip next to the pointer. Follows the pointer frame by frame.
 import type { App } from "../app";
 import { hitAt, offsetOf, type Hit, type Spot } from "./at_pixel";
 import { formatCount, formatDuration, formatShort, formatValue } from "../format";
@@ -37,7 +37,7 @@ interface Samples {
 
 function seriesText(samples: Samples | undefined, info: SeriesInfo | undefined, column: number): string | null {
   if (!samples || !info) return null;
-  // The sample before the tile (65535) stands at the end of the ascending columns.
+  // The sample before the tile (65535) is at the end of the ascending columns.
   const listed = samples.column.length;
   const before = listed > 0 && samples.column[listed - 1] === 65535 ? listed - 1 : -1;
   const at = lastNotAbove(before >= 0 ? samples.column.subarray(0, before) : samples.column, column);
@@ -65,7 +65,7 @@ function hitText(app: App, hit: Hit, spot: Spot): string {
   return `${label}\n${hit.event.duration === 0 ? "no length" : formatDuration(hit.event.duration)} at ${formatShort(hit.event.start + offset)}${stepped}`;
 }
 
-// Returns what is to be told where the pointer is.
+// Returns the callback for the pointer's position.
 export function attachHover(place: ToolPlace): (spot: Spot | null) => void {
   const { app, canvas } = place;
   const tip = document.createElement("div");
@@ -89,7 +89,7 @@ export function attachHover(place: ToolPlace): (spot: Spot | null) => void {
     tip.hidden = text === null;
     if (!spot || text === null) return;
     tip.textContent = text;
-    // Beside the pointer, on the side where there is room.
+    // Next to the pointer, on the side with room.
     const width = tip.offsetWidth;
     const height = tip.offsetHeight;
     const left = spot.x + 14 + width > canvas.clientWidth ? spot.x - 10 - width : spot.x + 14;

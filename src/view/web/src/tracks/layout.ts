@@ -1,5 +1,5 @@
-// Where each track stands on the page: sections, collapse, hiding, pins, filter and order put together.
-// Pure: tracks and state in, places out.
+// The position of each track: from sections, collapse, hiding, pins, filter and order. Pure: tracks and state in,
+// places out.
 import type { TrackInfo } from "../data/model";
 import { trackKey, type State, type TrackKey } from "../state";
 import { isFilter, parseFilter, type Term } from "./filter";
@@ -34,11 +34,11 @@ export interface Layout {
   filterError: string; // the filter cannot be understood, and nothing is left out
   find(key: TrackKey): Place | undefined;
   seenAt(key: TrackKey): Place | undefined; // where its events are drawn
-  tracksSeen(below?: TrackKey): TrackInfo[]; // no sections; all, or those that a section holds
+  tracksSeen(below?: TrackKey): TrackInfo[]; // without sections; all, or those in a section
   at(y: number): Place | undefined; // among those not pinned
 }
 
-// What the user said of tracks.
+// The user's choices about tracks.
 interface LayoutChoices {
   collapsed: ReadonlyMap<TrackKey, boolean>;
   folded?: ReadonlySet<TrackKey>; // sections that are collapsed under the filter
@@ -121,8 +121,8 @@ export function makeLayout(tracks: readonly TrackInfo[], choices: LayoutChoices)
   };
 }
 
-// Whether a section is collapsed, or a track one row. What a filter finds is shown, also in a section that was collapsed
-// before: under a filter sections have choices of their own.
+// Whether a section is collapsed, or a track one row. Filter matches are shown even in a section that was collapsed
+// before: under a filter sections have separate choices.
 export function collapsedIn(choices: Pick<LayoutChoices, "collapsed" | "folded" | "trackFilter">, track: TrackInfo): boolean {
   const key = trackKey(track.trace, track.id);
   if (track.kind === "section" && isFilter(choices.trackFilter)) return choices.folded?.has(key) ?? false;
@@ -142,7 +142,7 @@ function tracksOf(seen: readonly Seen[], below?: TrackKey): TrackInfo[] {
   return found;
 }
 
-// Those that a view of `height` px shows, the pinned ones too.
+// The places in a view of `height` px, including pinned ones.
 export function placesShown(layout: Layout, scroll: number, height: number): Place[] {
   const { places, pinned, pinnedHeight } = layout;
   const seen = pinned.filter((place) => place.y < height);
@@ -182,7 +182,7 @@ function placeOf(node: Node, depth: number, choices: LayoutChoices, pinned: bool
   return place;
 }
 
-// Tracks by parent, in the server's order, but where the user moved them.
+// Tracks by parent, in the server's order, except where the user moved them.
 function tree(tracks: readonly TrackInfo[], moved: ReadonlyMap<TrackKey, number>): Node[] {
   const nodes = new Map<TrackKey, Node>();
   for (const track of tracks) {
@@ -206,7 +206,7 @@ function tree(tracks: readonly TrackInfo[], moved: ReadonlyMap<TrackKey, number>
 
 function reorder(nodes: Node[], moved: ReadonlyMap<TrackKey, number>): void {
   if (!nodes.some((node) => moved.has(node.key))) return;
-  // A moved track stands at its place, the others fill the rest in their order.
+  // A moved track is at its position, the others fill the rest in order.
   const rest = nodes.filter((node) => !moved.has(node.key));
   const chosen = nodes.filter((node) => moved.has(node.key)).sort((a, b) => (moved.get(a.key) ?? 0) - (moved.get(b.key) ?? 0));
   for (const node of chosen) rest.splice(Math.max(0, Math.min(rest.length, moved.get(node.key) ?? 0)), 0, node);

@@ -1,4 +1,4 @@
-// Collectives across the ranks that are shown: which ones are drawn, asked for as the view and the selection change.
+// Collectives across the shown ranks: which ones are drawn; requested as the view and the selection change.
 import { computed, effect, signal, type ReadonlySignal } from "@preact/signals";
 import type { App } from "../app";
 import { keyOfClocks } from "../data/clocks";
@@ -25,8 +25,8 @@ const NO_STATUS: MeetingStatus = { error: "", count: 0, drawn: 0 };
 export const meetingStatus = signal<MeetingStatus>(NO_STATUS);
 
 const WAIT_MS = 120;
-const FEW = 40; // so many in view are drawn without being asked for
-const MOST = 400; // if all are asked for
+const FEW = 40; // up to this many in view are always drawn
+const MOST = 400; // limit if all are requested
 const SELECTED = 20; // events whose collectives are drawn, the last ones
 const TRACES = 64;
 
@@ -37,7 +37,7 @@ export function meetingText({ error, count, drawn }: MeetingStatus): string {
   return drawn === 0 ? `${text}: zoom in to see them` : drawn < count ? `${formatCount(drawn)} of ${text}` : text;
 }
 
-// Traces whose tracks are shown, once clocks were compared: until then the server may be busy with their summaries.
+// Traces with visible tracks, once clocks were compared: until then the server may be busy with their summaries.
 export function tracesCompared(app: App): TraceId[] {
   const session = app.state.session.value;
   if (app.state.clocks.value.length === 0 || keyOfClocks(session, app.state.tracks.value) === "") return [];
@@ -64,7 +64,7 @@ interface Questions {
   limit: number;
 }
 
-// What the state asks for, as text, so that equal questions are asked once.
+// The requests of the state as text, so that equal ones are sent once.
 function questionsOf(app: App): ReadonlySignal<string> {
   const compared = computed(() => tracesCompared(app)); // on its own, as it looks at all tracks
   return computed(() => {

@@ -1,4 +1,4 @@
-// What is said of a track in words.
+// Descriptions of a track in words.
 import { formatCount, formatDuration, plural } from "../format";
 import type { TrackInfo } from "../data/model";
 import type { Place } from "./layout";
@@ -17,7 +17,7 @@ export function trackTitle(track: TrackInfo): string {
   if (track.kind === "slices" && track.rows > 1) lines.push(plural(track.rows, "row"));
   if (track.start !== null && track.end !== null && track.kind !== "counter" && track.role !== "instants") {
     const span = formatDuration(track.end - track.start);
-    // What is made of other events, or only tells of a device's work, is never busy itself.
+    // Derived tracks, and those that only describe a device's activities, have no busy time.
     if (track.covers !== undefined) lines.push(`covers ${formatDuration(track.covers)} of ${span}`);
     else lines.push(track.busy === null ? `spans ${span}, tells of work on other rows` : `busy ${formatDuration(track.busy)} of ${span}`);
   }
@@ -26,7 +26,7 @@ export function trackTitle(track: TrackInfo): string {
   return lines.join("\n");
 }
 
-// What a screen reader says.
+// The text for screen readers.
 export function trackLabel(place: Place): string {
   const { track } = place;
   const parts = [track.name];

@@ -1,4 +1,4 @@
-// The column of track names left of the canvas, in step with it. Only rows in view are in the document.
+// The column of track names left of the canvas, scrolled with it. Only rows in view are in the document.
 import { signal } from "@preact/signals";
 import { render, type JSX, type TargetedKeyboardEvent, type TargetedPointerEvent } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
@@ -62,7 +62,7 @@ function TrackFilter({ app }: { app: App }): JSX.Element {
         title={FILTER_TITLE} aria-invalid={error !== ""} aria-describedby="track-count"
         onInput={(event) => { state.trackFilter.value = event.currentTarget.value; state.scroll.value = 0; }}
         onKeyDown={(event) => {
-          if (event.key === "Escape") state.trackFilter.value = ""; // and the page takes the focus away
+          if (event.key === "Escape") state.trackFilter.value = ""; // and the tracks take the focus
         }} />
       <div class="cornerbar">
         <span id="track-count" class={error ? "bad" : "dim"} title={error} aria-live="polite">{error ? `⚠ ${error}` : trackCountText(app)}</span>
@@ -151,7 +151,7 @@ function Row({ app, place, top, current, item }: RowProps): JSX.Element {
   );
 }
 
-let wantsFocus = false; // after a key: the row that is current takes it once it is in the document
+let wantsFocus = false; // after a key: the current row takes the focus once it is in the document
 
 function focusPlace(app: App, place: Place | undefined): void {
   if (!place) return;
@@ -164,7 +164,7 @@ function focusPlace(app: App, place: Place | undefined): void {
   else if (place.y + place.height > scroll + room) app.state.scroll.value = Math.max(0, Math.min(place.y, place.y + place.height - room));
 }
 
-// The keys of a tree, and what the menu has: true where the key was one of them.
+// The keys of a tree, and those of the menu: true if the key was one of them.
 function treeKey(app: App, place: Place, event: KeyboardEvent): boolean {
   const layout = app.layout();
   const { state } = app;
@@ -215,7 +215,7 @@ function onButton(target: EventTarget | null): boolean {
   return target instanceof Element && target.closest("button") !== null;
 }
 
-let dragged = false; // the last press became a drag: the click behind it is none
+let dragged = false; // the last press became a drag: the click after it is ignored
 
 // Dragging a name moves its track among those of its parent.
 function onPress(app: App, place: Place, down: TargetedPointerEvent<HTMLDivElement>): void {
@@ -224,7 +224,7 @@ function onPress(app: App, place: Place, down: TargetedPointerEvent<HTMLDivEleme
   if (place.pinned) return;
   const row = down.currentTarget;
   const list = row.parentElement;
-  // The window is listened to, as the first step of a quick drag is beside the row already.
+  // Listens on the window, since the first step of a quick drag is already outside of the row.
   const move = (event: PointerEvent): void => {
     if (!dropAt.peek() && Math.abs(event.clientY - down.clientY) < 5) return;
     dragged = true;
@@ -247,7 +247,7 @@ function onPress(app: App, place: Place, down: TargetedPointerEvent<HTMLDivEleme
   window.addEventListener("pointercancel", end);
 }
 
-// Before which sibling a track would come if it were dropped at y, and where the line is to be drawn.
+// The sibling before which a track would be dropped at y, and the position of the line.
 function dropPlace(app: App, place: Place, y: number): { key: TrackKey; before: TrackKey | null; y: number } {
   const layout = app.layout();
   const siblings = siblingsOf(app.state, place.track).map((each) => layout.find(keyOf(each))).filter((each) => each !== undefined);
@@ -256,7 +256,7 @@ function dropPlace(app: App, place: Place, y: number): { key: TrackKey; before: 
   return { key: place.key, before: next?.key ?? null, y: next ? next.y : endOf(layout, last) };
 }
 
-// Below a place and all that stands in it.
+// The end of a place and everything in it.
 function endOf(layout: Layout, place: Place): number {
   const at = layout.places.indexOf(place);
   const after = layout.places.slice(at + 1).find((each) => each.depth <= place.depth);

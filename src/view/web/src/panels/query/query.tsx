@@ -1,4 +1,4 @@
-// Query: SQL over all traces that are open, its result as a table whose rows go to their events.
+// Query: SQL over all open traces, with a result table whose rows lead to their events.
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
@@ -11,7 +11,7 @@ import { Waiting } from "../parts";
 import { cellAction, rowAction, showQueryTracks, startOf } from "./query_actions";
 import { QueryEditor } from "./query_editor";
 import { EXAMPLES } from "./query_examples";
-import { bigOf, canBeTrack, csvOf, isNumeric, placeOf, queryRowsWith, sortedRows, textOf, tracesOf, unitText, type QueryRow } from "./query_rows";
+import { bigOf, canBeTrack, csvOf, isNumeric, placeOf, queryRowsWith, shiftOf, sortedRows, textOf, tracesOf, unitText, type QueryRow } from "./query_rows";
 import { answer, cancel, draft, failure, follow, put, recent, runQuery, since, type Answer } from "./query_run";
 import { parametersOf } from "./query_text";
 import { ScopeBar, currentScope } from "../scope_bar";
@@ -47,7 +47,7 @@ export function QueryPanel({ app }: { app: App }): JSX.Element {
   );
 }
 
-// A list of queries to put into the editor; it says nothing of what is there.
+// A list of queries to put into the editor; it shows no current value.
 function Pick({ label, options }: { label: string; options: readonly (readonly [string, string])[] }): JSX.Element {
   return (
     <select class="small" aria-label={label} value="" onChange={(event) => {
@@ -90,7 +90,7 @@ function Elapsed(): JSX.Element {
   return <span class="dim">{(Math.max(0, now - (since.value ?? now)) / 1000).toFixed(1)} s …</span>;
 }
 
-// How many rows there are, and what they are not.
+// The number of rows, and limits that cut them.
 function Told({ answer: { result } }: { answer: Answer }): JSX.Element {
   const notes = [
     result.stopped !== null && `there are more${result.stopped === "bytes" ? ": that is all that fits an answer" : ""}`,
@@ -118,7 +118,7 @@ function Empty(): JSX.Element {
   );
 }
 
-// The widest text takes what room is left.
+// The widest text column takes the remaining width.
 function columnsOf(app: App, result: Answer["result"]): Column<QueryRow>[] {
   const shown = result.columns.slice(0, MOST_COLUMNS);
   const widths = shown.map(({ name }, c) =>
@@ -141,7 +141,8 @@ function Cell({ app, result, row, column }: { app: App; result: Answer["result"]
   const { role } = result.columns[column];
   const text = textOf(cell);
   const trace = role === "time" ? (placeOf(result, row)?.trace ?? null) : null;
-  const unit = bigOf(cell) === null ? null : unitText(cell, role, trace === null ? null : startOf(app, trace));
+  const zero = trace === null ? null : startOf(app, trace);
+  const unit = bigOf(cell) === null ? null : unitText(cell, role, trace === null || zero === null ? null : zero + shiftOf(result, trace));
   const shown = units.value && unit !== null ? unit : text.slice(0, LONGEST_CELL);
   const title = `${text.slice(0, LONGEST_TITLE)}${unit === null ? "" : `\n${unit}${role === "time" ? " after the start" : ""}`}`;
   const go = cellAction(app, result, row, column);

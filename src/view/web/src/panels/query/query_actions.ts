@@ -1,4 +1,4 @@
-// What is done with rows of results of SQL: events and times are shown, results become tracks.
+// Actions on rows of SQL results: show events and times, make tracks from results.
 import type { App } from "../../app";
 import type { QueryResult, TraceId } from "../../data/model";
 import { findTrack, goTo } from "../../tools/navigate";
@@ -58,7 +58,7 @@ function goToTrackOf(app: App, result: QueryResult, id: bigint): void {
   });
 }
 
-// The event, else the time, else all events of the name; null: it stands for nothing that can be shown.
+// The event, else the time, else all events of the name; null: nothing that can be shown.
 export function rowAction(app: App, result: QueryResult, row: QueryRow): (() => void) | null {
   const place = placeOf(result, row);
   if (!place) return null;
@@ -68,7 +68,7 @@ export function rowAction(app: App, result: QueryResult, row: QueryRow): (() => 
   return name === null ? null : () => goToName(app, trace, name);
 }
 
-// What a cell says by itself: a slice, a time, a track, a name.
+// The target of a cell itself: a slice, a time, a track, a name.
 export function cellAction(app: App, result: QueryResult, row: QueryRow, column: number): (() => void) | null {
   const { role, name } = result.columns[column];
   const cell = row[column];

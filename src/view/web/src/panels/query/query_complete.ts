@@ -1,4 +1,4 @@
-// What the editor of SQL offers at a place: tables behind FROM, columns of the tables that a statement names, functions,
+// Completions of the SQL editor at a position: tables after FROM, columns of the tables in a statement, functions,
 // keywords. Pure.
 import { ranked } from "../../dialogs/fuzzy";
 import type { QueryTable } from "../../data/model";
@@ -11,7 +11,7 @@ export interface Offer {
 }
 
 export interface Completion {
-  from: number; // of the word that it stands for
+  from: number; // start of the word that it replaces
   to: number;
   offers: Offer[];
 }
@@ -19,7 +19,7 @@ export interface Completion {
 const MOST = 50;
 const LEAST = 2; // letters, from which on a list comes by itself
 
-// Of SQLite, and of Heddle beyond tables. What stands behind the bracket is shown only.
+// Functions of SQLite, and Heddle's own, without tables. The text after the bracket is only shown.
 export const FUNCTIONS: readonly (readonly [string, string])[] = [
   ["count(", "X or *: how many are not null"], ["sum(", "X"], ["avg(", "X"], ["min(", "X"], ["max(", "X"], ["total(", "X, as a real number"], ["group_concat(", "X, SEPARATOR"],
   ["abs(", "X"], ["round(", "X, DIGITS"], ["coalesce(", "X, Y, …: the first that is not null"], ["ifnull(", "X, Y"], ["nullif(", "X, Y"], ["iif(", "TEST, THEN, ELSE"],
@@ -119,7 +119,7 @@ export function completionAt(sql: string, caret: number, tables: readonly QueryT
   const tokens = all.filter((token) => token.from >= first && token.to <= last && token.kind !== "space" && token.kind !== "comment");
   const before = tokens.filter((token) => token.to <= from);
   const offers = offersAt(before, namedIn(tokens), tables);
-  // A word that is there in full needs no list, nor one of which nothing begins so: only what people ask for is guessed at.
+  // A complete word needs no list, nor does one without a completion: fuzzy matches are offered only on request.
   const found = ranked(typed, offers, (offer) => offer.text, MOST).filter(({ match, item }) => asked || match.at[0] === 0 || item.text.toLowerCase().includes(typed.toLowerCase()));
   const rest = found.map(({ item }) => item);
   if (rest.length === 0 || (!asked && rest[0].text.toLowerCase() === typed.toLowerCase())) return null;

@@ -1,4 +1,4 @@
-// The editor of SQL: a field of plain text, over it the same text in colours, and a list of what may come next.
+// The SQL editor: a plain text field, with the same text in colours above it, and a list of completions.
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
@@ -14,7 +14,7 @@ interface Piece {
   text: string;
   kind: string;
   wrong: boolean;
-  at: boolean; // the list stands below its start
+  at: boolean; // position of the word that the list completes
 }
 
 // Tokens, cut where the mark of the error and the list begin or end.
@@ -37,7 +37,7 @@ function piecesOf(text: string, wrong: { from: number; to: number } | null, list
 function List(props: { found: Completion; at: number; place: { x: number; y: number }; onTake: (offer: Offer) => void }): JSX.Element {
   const list = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => { list.current?.children[props.at]?.scrollIntoView({ block: "nearest" }); }, [props.at, props.found]);
-  // Within the window, wherever the pane ends; above the line where there is no room below it.
+  // Within the window, even outside the pane; above the line if there is no room below it.
   useLayoutEffect(() => {
     const element = list.current;
     const box = element?.parentElement?.getBoundingClientRect();
@@ -65,7 +65,7 @@ export function QueryEditor({ tables }: { tables: readonly QueryTable[] }): JSX.
   const overlay = useRef<HTMLPreElement>(null);
   const found = useSignal<Completion | null>(null);
   const chosen = useSignal(0);
-  const wanted = useSignal(false); // the list was asked for, or gone through: Enter takes of it, and is no new line
+  const wanted = useSignal(false); // the list was requested, or navigated: Enter takes its entry instead of a new line
   const place = useSignal({ x: 0, y: 0 });
   const text = draft.value;
   const failed = failure.value;

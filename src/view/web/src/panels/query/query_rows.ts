@@ -1,4 +1,4 @@
-// What the cells of a result of SQL say, how they sort, and what they stand for. Pure. Integers keep all their digits.
+// Cells of SQL results: display, sorting, and what they refer to. Pure. Integers keep all their digits.
 import { Digits, Members, member, type Json } from "../../data/json_digits";
 import type { QueryColumn, QueryResult, TraceId } from "../../data/model";
 import { formatDuration } from "../../format";
@@ -42,7 +42,7 @@ export function sortedRows(rows: readonly QueryRow[], column: number, down: bool
   return [...rows].sort((a, b) => way * compareCells(a[column], b[column]));
 }
 
-// Rows in which each word stands in some cell.
+// Rows in which each word occurs in some cell.
 export function queryRowsWith(rows: readonly QueryRow[], words: string): readonly QueryRow[] {
   const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
   if (wanted.length === 0) return rows;
@@ -62,7 +62,7 @@ export function csvOf(columns: readonly QueryColumn[], rows: readonly QueryRow[]
   ];
 }
 
-// ---- what a row stands for ----
+// ---- the track of a row ----
 
 const columnOf = (result: QueryResult, role: string): number => result.columns.findIndex((column) => column.role === role);
 const named = (result: QueryResult, name: string): number => result.columns.findIndex((column) => column.name === name);
@@ -87,7 +87,7 @@ export function splitTrackId(result: Ids, id: bigint): { trace: TraceId; track: 
   return trace === null ? null : { trace, track: Number(BigInt.asUintN(result.id_bits, id)) };
 }
 
-// The event; kind null: it is no row of a table.
+// The event; kind null: not a row of a table.
 export function splitSliceId(result: Ids, id: bigint): { trace: TraceId; kind: "slice" | "instant" | null; row: number } | null {
   const trace = traceOfId(result, id);
   const kind = Number(BigInt.asUintN(result.id_bits, id) >> BigInt(result.row_bits));
@@ -104,17 +104,21 @@ function traceOf(result: QueryResult, row: QueryRow): TraceId | null {
   return isWhole(rank) ? (result.inputs.find((input) => String(input.rank) === rank.text)?.trace ?? null) : null;
 }
 
+// What times of the result have more than those of the trace.
+export const shiftOf = (result: QueryResult, trace: TraceId): bigint => BigInt(result.inputs.find((input) => input.trace === trace)?.shift_ns ?? 0);
+
 // Null: of no trace, or of one of several.
 export function placeOf(result: QueryResult, row: QueryRow): RowPlace | null {
   const trace = traceOf(result, row);
   if (trace === null) return null;
   const id = bigOf(row[columnOf(result, "slice")]);
+  const time = bigOf(row[columnOf(result, "time")]);
   const duration = bigOf(row[columnOf(result, "duration")]);
   const name = row[named(result, "name")];
   return {
     trace,
     slice: id,
-    start: bigOf(row[columnOf(result, "time")]),
+    start: time === null ? null : time - shiftOf(result, trace),
     duration: duration === null || duration < 0n ? null : Number(duration),
     name: typeof name === "string" && name !== "" ? name : null,
   };
@@ -128,7 +132,7 @@ export function canBeTrack(result: QueryResult): boolean {
     || result.columns.some((column, c) => !column.role && !["rank", "device", "stream"].includes(column.name) && isNumeric(result.rows, c));
 }
 
-// The traces that have rows of it; as many as can be told.
+// The traces of its rows, as far as known.
 export function tracesOf(result: QueryResult): TraceId[] {
   const found = new Set(result.rows.map((row) => traceOf(result, row)));
   return result.inputs.map(({ trace }) => trace).filter((trace) => found.has(trace));

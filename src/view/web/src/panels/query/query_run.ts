@@ -1,4 +1,4 @@
-// The query of the panel: its text, the run that goes on, what came of it. All of it stays while another panel is shown.
+// The query of the panel: its text, the current run, the result. All of it stays while another panel is shown.
 import { signal } from "@preact/signals";
 import type { App } from "../../app";
 import type { QueryResult } from "../../data/model";
@@ -22,19 +22,19 @@ export interface Answer {
 export const draft = signal("");
 export const answer = signal<Answer | null>(null);
 export const failure = signal<Failure | null>(null);
-export const since = signal<number | null>(null); // when what runs was begun; null: nothing runs
+export const since = signal<number | null>(null); // start of the current run; null: none
 export const caret = { from: 0, to: 0 }; // of the editor
 
 let going: AbortController | null = null;
-let asked = ""; // what state.sql was set to here
+let asked = ""; // value of state.sql set here
 
-// :from and :until, on the clock of the first trace.
+// :from and :until, on the clock of SQL.
 function paramsOf(app: App, sql: string): Record<string, string> {
   const wanted = parametersOf(sql);
   const trace = app.state.session.value?.traces.find(({ state }) => state === "ready");
   if (!trace?.start_ns || !(wanted.has("from") || wanted.has("until"))) return {};
   const scope = currentScope(app);
-  const absolute = (time: number): string => String(BigInt(trace.start_ns) + BigInt(Math.round(time - offsetOf(app, trace.id))));
+  const absolute = (time: number): string => String(BigInt(trace.start_ns) + BigInt(trace.sql_shift_ns ?? 0) + BigInt(Math.round(time - offsetOf(app, trace.id))));
   return { from: absolute(scope.from), until: absolute(scope.until) };
 }
 
@@ -58,7 +58,7 @@ async function ask(app: App, text: string, wanted: Runnable, signal: AbortSignal
   remember(wanted.kept);
 }
 
-// Runs what is marked, else the statement of the caret. Another run that goes on is given up.
+// Runs the marked text, else the statement at the caret. Another current run is aborted.
 export async function runQuery(app: App): Promise<void> {
   const text = draft.value;
   const wanted = runnable(text, caret.from, caret.to);
@@ -115,6 +115,6 @@ function remember(sql: string): void {
   try {
     localStorage.setItem(KEY, JSON.stringify(recent.value));
   } catch {
-    // it is forgotten with the page
+    // lost when the tab is closed
   }
 }

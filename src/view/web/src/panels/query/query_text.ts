@@ -1,4 +1,4 @@
-// SQL as the editor sees it: tokens, statements, which of them is run, and where in it an error stands. Pure.
+// SQL in the editor: tokens, statements, which of them runs, and the position of errors. Pure.
 
 export type TokenKind = "word" | "keyword" | "number" | "string" | "name" | "comment" | "parameter" | "mark" | "space";
 
@@ -66,15 +66,15 @@ function statementsOf(sql: string): Statement[] {
   return out;
 }
 
-// Those that make what later ones read.
+// Statements that make objects read by later ones.
 const isSetup = (statement: Statement): boolean => ["create", "drop", "include"].includes(statement.first);
 
 export interface Runnable {
-  sent: string; // as long as the text, with blanks for what is not run: places in it are those of the text
-  kept: string; // what is run, by itself
+  sent: string; // as long as the text, with blanks for parts that do not run: positions are those of the text
+  kept: string; // the running part alone
 }
 
-// What is marked, else the statement of the caret with the views that are made before it.
+// The marked text, else the statement at the caret with the views made before it.
 export function runnable(sql: string, from: number, to: number): Runnable {
   const parts: { from: number; to: number }[] = [];
   if (from < to && sql.slice(from, to).trim() !== "") {

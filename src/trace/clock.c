@@ -1,11 +1,23 @@
-/* shift.c - a trace on another clock: the base of each block's column of starts moves */
-#include "trace/shift.h"
+/* clock.c - what the times of a trace count from, and a trace on another clock: the base of each block's column of starts
+ * moves */
+#include "trace/clock.h"
 
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "trace/column.h"
 #include "trace/impl.h"
+
+#define YEAR_2000_NS INT64_C(946684800000000000)
+#define YEAR_2200_NS INT64_C(7258118400000000000)
+
+int64_t hd_trace_clock_base(const hd_trace *trace)
+{
+    const hd_trace_facts *facts = hd_trace_facts_of(trace);
+    if (facts->start_ns == HD_NO_TIME) return facts->base_ns;
+    if (facts->start_ns >= YEAR_2000_NS && facts->start_ns < YEAR_2200_NS) return 0;
+    return facts->base_ns;
+}
 
 static int64_t later(int64_t time, int64_t ns)
 {
@@ -46,7 +58,7 @@ hd_status hd_shift_block(hd_trace *trace, hd_block *block, hd_arena *arena, int6
     return HD_OK;
 }
 
-static bool fits(int64_t time, int64_t ns)
+bool hd_shift_fits(int64_t time, int64_t ns)
 {
     int64_t sum;
     return time == HD_NO_TIME || (!__builtin_add_overflow(time, ns, &sum) && sum != HD_NO_TIME);
@@ -56,7 +68,8 @@ hd_status hd_trace_shift(hd_trace *trace, int64_t ns, hd_error *err)
 {
     hd_trace_facts *facts = &trace->facts;
     if (ns == 0) return HD_OK;
-    if (ns == INT64_MIN || !fits(facts->start_ns, ns) || !fits(facts->end_ns, ns) || !fits(facts->base_ns, -ns))
+    if (ns == INT64_MIN || !hd_shift_fits(facts->start_ns, ns) || !hd_shift_fits(facts->end_ns, ns) ||
+        !hd_shift_fits(facts->base_ns, -ns))
         return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "times cannot be moved by %lld ns", (long long)ns);
     for (int kind = 0; kind < HD_KIND_COUNT; kind++) {
         for (size_t i = 0; i < trace->tables[kind].count && !trace->lazy; i++)

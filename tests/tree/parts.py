@@ -96,7 +96,7 @@ def check_examples(programs, work, env):
 
 def build_examples(prefix, libdir, work, env):
     """By both ways, from a copy of the tree elsewhere: nothing in it names the place where it was made."""
-    flags, examples = args.flags, Path(__file__).resolve().parents[1] / "examples"
+    flags, examples = args.flags, Path(__file__).resolve().parents[2] / "examples"
     moved = work / "moved here"
     shutil.copytree(prefix, moved, symlinks=True)
     libdir = moved / libdir.relative_to(prefix)

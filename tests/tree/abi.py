@@ -77,7 +77,7 @@ def main():
             continue
         result = subprocess.run(["abidiff", "--headers-dir1", old / "source/include/heddle", "--headers-dir2", args.source / "include/heddle",
                                  "--no-added-syms",
-                                 "--suppressions", args.source / "tests/abi.suppr", before, library], capture_output=True, text=True)
+                                 "--suppressions", args.source / "tests/tree/abi.suppr", before, library], capture_output=True, text=True)
         if result.returncode & CHANGED_OR_FAILED:
             bad += 1
             print(f"{soname}: not what programs built with {name} know (a new abi_version in src/meson.build lets it change)")

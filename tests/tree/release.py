@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """The checks of `make release` find what a release still needs, in small trees of the test's own; nothing is built.
 
-usage: tests/release.py
+usage: tests/tree/release.py
 """
 import json
 import os
@@ -11,7 +11,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 sys.dont_write_bytecode = True
 import release  # noqa: E402

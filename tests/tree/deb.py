@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """The packages of `make deb` are installed, used and removed in a small Debian; so is what packaging/Containerfile says.
 
-usage: tests/deb.py [--base DIR] build/deb [NAME...]
+usage: tests/tree/deb.py [--base DIR] build/deb [NAME...]
 
 --base is a Debian that debootstrap has made, or makes there; each test has a copy of it. Needs root and the network.
 """
@@ -20,7 +20,7 @@ import unittest
 import urllib.request
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("heddle", "heddle-capture", "libheddle0", "libheddle-dev")
 DEBS = BASE = None
 ENV = {"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive",

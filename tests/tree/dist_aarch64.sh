@@ -1,7 +1,7 @@
 #!/bin/sh
 # The archive of `make dist-aarch64` under qemu-user: the unit tests in C that start no other program, then the command itself
 # out of the archive. What qemu cannot show stands in docs/capture.md.
-#   tests/dist_aarch64.sh BUILD OUT
+#   tests/tree/dist_aarch64.sh BUILD OUT
 set -eu
 cd "$(dirname "$0")/.."
 build=$1

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """The archive of `make dist` needs nothing but glibc, and works where there is nothing else.
 
-usage: tests/dist.py build/dist/heddle-VERSION-linux-x86_64.tar.zst
+usage: tests/tree/dist.py build/dist/heddle-VERSION-linux-x86_64.tar.zst
 
 It is unpacked into a folder with blanks in its name, read-only, in a root of its own (unshare, chroot) that has glibc, a
 /proc and a /dev, and called through a symbolic link. What the machine lacks for a part is said, and the part skipped.
@@ -18,7 +18,7 @@ import unittest
 import urllib.request
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(1, str(ROOT / "tests/capture"))
 from check_portable import GLIBC, faults  # noqa: E402
 
@@ -165,7 +165,7 @@ class Archive(unittest.TestCase):
 
     def test_programs_are_built_with_it(self):
         need(self, "gcc", "pkg-config")
-        run(sys.executable, ROOT / "tests/example.py", "--cc", "gcc", "--include", self.at / "include",
+        run(sys.executable, ROOT / "tests/tree/example.py", "--cc", "gcc", "--include", self.at / "include",
             "--library", self.at / "lib/libheddle.so")
         source = self.root / "tmp/version.c"
         source.write_text('#include <stdio.h>\n#include <heddle/heddle.h>\n#include <heddle/session.h>\n#include <heddle/view.h>\n'

@@ -1,0 +1,373 @@
+/* diff.c - heddle diff: what changed between two runs, and whether it is real */
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/job_in.h"
+#include "cli/report_out.h"
+#include "cli/shared_options.h"
+#include "cli/table_out.h"
+#include "heddle/diff.h"
+
+struct diff_options {
+    cli_texts before, after, fail_if;
+    const char *step, *min, *binary, *junit;
+    double noise;
+    uint64_t across, seed, threads, memory_limit;
+    bool all, csv, markdown, strict;
+};
+
+#define FIELD(member) .field = offsetof(struct diff_options, member)
+
+static const struct diff_options defaults = {.min = "20us", .noise = 0};
+
+static const char *const across_names[] = {"gpus", "ranks", NULL}; /* as HD_DIFF_ACROSS_… */
+
+static const cli_option options[] = {
+    {.name = "fail-if",
+     .kind = CLI_TEXTS,
+     .value = "CONDITION",
+     FIELD(fail_if),
+     .help =
+         "'step>3%', 'launches>0', 'idle>200us': exit status 1 if it holds beyond noise, 2 if that cannot be said; of "
+         "step, compute, exposed_communication, exposed_copy, idle, idle:CAUSE, launches, kernels, copies, "
+         "copied_bytes, syncs"},
+    {.name = "before",
+     .kind = CLI_TEXTS,
+     .value = "FILE",
+     .offer = "<files>",
+     FIELD(before),
+     .help = "one of several files of the side before: ranks of a job, or further runs of a rank"},
+    {.name = "after", .kind = CLI_TEXTS, .value = "FILE", .offer = "<files>", FIELD(after), .help = "likewise, after"},
+    {.name = "step",
+     .kind = CLI_TEXT,
+     .value = "PATTERN",
+     FIELD(step),
+     .help = "annotations of these names are the steps, not ProfilerStep#N; auto: guess them from what repeats"},
+    {.name = "across",
+     .kind = CLI_CHOICES,
+     .value = "WHAT",
+     .choices = across_names,
+     FIELD(across),
+     .help = "what may differ and is compared all the same: gpus, ranks"},
+    {.name = "min",
+     .kind = CLI_TEXT,
+     .value = "TIME",
+     FIELD(min),
+     .help = "what changes by less per step is noise, however sure"},
+    {.name = "noise",
+     .kind = CLI_DECIMAL,
+     .value = "PERCENT",
+     .max = 100,
+     FIELD(noise),
+     .help = "what changes by less of what it was is noise, however sure"},
+    {.name = "all", .kind = CLI_FLAG, FIELD(all), .help = "rows that are noise as well, and all of them"},
+    {.name = "junit",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offer = "<files>",
+     FIELD(junit),
+     .help = "the conditions, or without any the verdict, as test cases of JUnit's XML"},
+    {.name = "csv", .kind = CLI_FLAG, FIELD(csv), .help = "the rows as CSV"},
+    {.name = "markdown", .kind = CLI_FLAG, FIELD(markdown), .help = "Markdown, for a comment on a pull request"},
+    {.name = "seed", .kind = CLI_COUNT, .value = "N", FIELD(seed), .help = "of the bootstrap's random numbers"},
+    OPTION_THREADS(FIELD(threads), "threads that read a trace"),
+    OPTION_MEMORY_LIMIT(FIELD(memory_limit)),
+    OPTION_STRICT(FIELD(strict)),
+    OPTION_BINARY(FIELD(binary)),
+    {0},
+};
+
+enum { ROWS_SHOWN = 12, DIFF_UNKNOWN = 2 };
+
+/* ---- reading ---- */
+
+static hd_status add_file(hd_diff_side *side, cli_run *run, const char *path)
+{
+    const struct diff_options *o = run->options;
+    const hd_read_options read = {.strict = o->strict,
+                                  .lazy = true,
+                                  .threads = (unsigned)o->threads,
+                                  .memory_limit = o->memory_limit,
+                                  .binary = o->binary};
+    hd_trace *trace;
+    hd_status status = report_read(&trace, run, path, read);
+    if (status != HD_OK) return status;
+    status = hd_diff_side_add(side, trace, path, &run->err);
+    if (status == HD_OK) status = report_check_read(trace, path, &run->err);
+    hd_trace_free(trace);
+    return status;
+}
+
+static hd_status read_side(hd_diff_side **out, cli_run *run, const char *name, const char *const *operands,
+                           size_t count)
+{
+    const struct diff_options *o = run->options;
+    job_files files = {0};
+    hd_status status = hd_diff_side_new(out, o->step, &run->err);
+    for (size_t i = 0; i < count && status == HD_OK; i++) status = job_files_add(&files, run, operands[i]);
+    for (size_t i = 0; i < files.count && status == HD_OK; i++) status = add_file(*out, run, files.list[i]);
+    job_files_deinit(&files);
+    if (status != HD_OK) hd_error_add_cause(&run->err, "cannot read the side %s", name);
+    return status;
+}
+
+/* ---- text ---- */
+
+static void print_first(cli_run *run, const hd_diff *diff)
+{
+    const hd_table *rows = hd_diff_table(diff, "rows");
+    char change[HD_VALUE_TEXT_BYTES];
+    size_t size;
+    if (!hd_table_row_count(rows) || hd_diff_verdict_of(diff) == HD_DIFF_SAME) return;
+    const char *kind = hd_table_get_string(&size, rows, 0, hd_table_find_column(rows, "kind"));
+    cli_print(run, "  first: %.*s ", (int)size, kind);
+    const char *name = hd_table_get_string(&size, rows, 0, hd_table_find_column(rows, "name"));
+    report_print_safe(run, name, size < 100 ? size : 100);
+    int64_t ns = hd_table_get_int(rows, 0, hd_table_find_column(rows, "change"));
+    cli_print(run, "%s, %s%s a step\n", size > 100 ? "…" : "", ns > 0 ? "+" : "", hd_text_duration(change, ns));
+}
+
+static void print_table(cli_run *run, const char *title, const hd_table *table, size_t rows)
+{
+    hd_table *shown;
+    char text[HD_VALUE_TEXT_BYTES];
+    size_t count = hd_table_row_count(table);
+    if (!count || cli_table_without(&shown, table, "", 0, &run->err) != HD_OK) return;
+    cli_print(run, "\n%s%s%s: %s\n", cli_style(run, CLI_BOLD), hd_table_name(table), cli_style(run, CLI_PLAIN), title);
+    report_print_rows(run, shown, count < rows + 2 ? count : rows);
+    if (count >= rows + 2) cli_print(run, "  … %s more rows; --all\n", hd_text_count(text, count - rows));
+    hd_table_free(shown);
+}
+
+/* Names without parameters; what was matched plainly needs no word. */
+static void add_narrow_cell(hd_table_builder *b, const hd_table *table, size_t row, size_t column, const char *name)
+{
+    char out[HD_NAME_BYTES];
+    size_t size = 0;
+    bool is_text = hd_table_get_column(table, column)->type == HD_VALUE_STRING && !hd_table_is_null(table, row, column);
+    const char *text = is_text ? hd_table_get_string(&size, table, row, column) : NULL;
+    if (text && strcmp(name, "matched") == 0 && size == 4 && memcmp(text, "same", size) == 0)
+        hd_table_add_null(b);
+    else if (text && strncmp(name, "name", 4) == 0)
+        hd_table_add_string(b, out, hd_name_short(out, (hd_string){text, size}));
+    else
+        hd_table_add_cell(b, table, row, column);
+}
+
+/* Some columns of a table: what fits a screen. The list ends with NULL. */
+static hd_table *narrow(const hd_table *table, const char *const *wanted, cli_run *run)
+{
+    hd_table_builder *b;
+    hd_table *out;
+    if (hd_table_builder_new(&b, hd_table_name(table), &run->err) != HD_OK) return NULL;
+    for (size_t i = 0; wanted[i]; i++)
+        hd_table_add_column(b, wanted[i], hd_table_get_column(table, hd_table_find_column(table, wanted[i]))->type);
+    for (size_t row = 0; row < hd_table_row_count(table); row++)
+        for (size_t i = 0; wanted[i]; i++)
+            add_narrow_cell(b, table, row, hd_table_find_column(table, wanted[i]), wanted[i]);
+    return hd_table_finish(&out, b, &run->err) == HD_OK ? out : NULL;
+}
+
+static void print_text(cli_run *run, const hd_diff *diff)
+{
+    const struct diff_options *o = run->options;
+    const hd_table *rows = hd_diff_table(diff, "rows");
+    static const char *const row_columns[] = {"kind",  "name",   "name_after", "matched", "before",
+                                              "after", "change", "verdict",    NULL};
+    static const char *const part_columns[] = {"part", "before", "after", "change", NULL};
+    hd_table *few = narrow(rows, row_columns, run), *parts = narrow(hd_diff_table(diff, "parts"), part_columns, run);
+    cli_print(run, "%s", cli_style(run, CLI_BOLD));
+    report_print_safe(run, hd_diff_sentence(diff), strlen(hd_diff_sentence(diff)));
+    cli_print(run, "%s\n", cli_style(run, CLI_PLAIN));
+    print_first(run, diff);
+    if (hd_table_row_count(hd_diff_table(diff, "reasons")) > 1)
+        print_table(run, "why nothing can be concluded", hd_diff_table(diff, "reasons"), SIZE_MAX - 2);
+    print_table(run, "of the conditions", hd_diff_table(diff, "gate"), SIZE_MAX - 2);
+    if (few) print_table(run, "what makes up the change, per step", few, o->all ? SIZE_MAX - 2 : ROWS_SHOWN);
+    if (parts) print_table(run, "of which the mean step is made; they add up to it", parts, SIZE_MAX - 2);
+    print_table(run, "per step", hd_diff_table(diff, "counts"), SIZE_MAX - 2);
+    print_table(run, "what was compared", hd_diff_table(diff, "sides"), SIZE_MAX - 2);
+    print_table(run, "what is not the same", hd_diff_table(diff, "differs"), SIZE_MAX - 2);
+    hd_table_free(few);
+    hd_table_free(parts);
+}
+
+static void print(cli_run *run, const hd_diff *diff)
+{
+    const struct diff_options *o = run->options;
+    hd_sink sink = {cli_write, run};
+    if (run->global.json || o->csv || o->markdown)
+        hd_diff_print(sink, run->global.json ? HD_DIFF_JSON : o->csv ? HD_DIFF_CSV : HD_DIFF_MARKDOWN, diff, &run->err);
+    else
+        print_text(run, diff);
+}
+
+/* ---- JUnit ---- */
+
+/* Text of an attribute; what XML cannot hold is left out. */
+static void put_xml(FILE *file, const char *text, size_t size)
+{
+    static const char marks[] = "<>&\"";
+    static const char *const entities[] = {"&lt;", "&gt;", "&amp;", "&quot;"};
+    for (size_t i = 0; i < size; i++) {
+        const char *mark = text[i] ? strchr(marks, text[i]) : NULL;
+        if (mark)
+            fputs(entities[mark - marks], file);
+        else if ((unsigned char)text[i] >= ' ')
+            putc(text[i], file);
+    }
+}
+
+static void put_case(FILE *file, const char *name, size_t size, const char *tag, const char *text, size_t text_size)
+{
+    fputs("  <testcase classname=\"heddle.diff\" name=\"", file);
+    put_xml(file, name, size);
+    fputs(tag ? "\"><" : "\"/>\n", file);
+    if (!tag) return;
+    fprintf(file, "%s message=\"", tag);
+    put_xml(file, text, text_size);
+    fputs("\"/></testcase>\n", file);
+}
+
+/* What cannot be said is an error, which CI shows apart from a failure. */
+static const char *tag_of(hd_diff_gate gate)
+{
+    return gate == HD_DIFF_FAILS ? "failure" : gate == HD_DIFF_UNSAID ? "error" : NULL;
+}
+
+static hd_diff_gate gate_of_word(const char *word)
+{
+    return *word == 'f' ? HD_DIFF_FAILS : *word == 'c' ? HD_DIFF_UNSAID : HD_DIFF_PASSES;
+}
+
+static hd_status write_junit(cli_run *run, const hd_diff *diff, const char *path)
+{
+    const hd_table *gate = hd_diff_table(diff, "gate");
+    size_t rows = hd_table_row_count(gate), counts[3] = {0}, size, text_size;
+    FILE *file = fopen(path, "w");
+    if (!file) return hd_error_set(&run->err, HD_ERR_IO, path, HD_OFFSET_NONE, "cannot be written");
+    for (size_t i = 0; i < rows; i++) counts[gate_of_word(hd_table_get_string(&size, gate, i, 1))]++;
+    if (!rows) counts[hd_diff_gate_of(diff)]++;
+    fprintf(
+        file,
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"heddle diff\" tests=\"%zu\" failures=\"%zu\" "
+        "errors=\"%zu\">\n",
+        rows ? rows : 1, counts[HD_DIFF_FAILS], counts[HD_DIFF_UNSAID]);
+    for (size_t i = 0; i < rows; i++) {
+        const char *name = hd_table_get_string(&size, gate, i, 0), *text = hd_table_get_string(&text_size, gate, i, 2);
+        size_t word_size;
+        put_case(file, name, size, tag_of(gate_of_word(hd_table_get_string(&word_size, gate, i, 1))), text, text_size);
+    }
+    const char *sentence = hd_diff_sentence(diff);
+    if (!rows) put_case(file, "step", 4, tag_of(hd_diff_gate_of(diff)), sentence, strlen(sentence));
+    fputs("</testsuite>\n", file);
+    bool failed = ferror(file);
+    return fclose(file) || failed ? hd_error_set(&run->err, HD_ERR_IO, path, HD_OFFSET_NONE, "cannot be written")
+                                  : HD_OK;
+}
+
+/* ---- the command ---- */
+
+static hd_status compare(cli_run *run, hd_diff **out, int64_t min_ns)
+{
+    const struct diff_options *o = run->options;
+    const char *fail_if[CLI_TEXTS_MAX + 1] = {NULL};
+    const char *const *operands = run->operands;
+    size_t one = run->operand_count ? 1 : 0;
+    hd_diff_side *before = NULL, *after = NULL;
+    for (size_t i = 0; i < o->fail_if.count; i++) fail_if[i] = o->fail_if.items[i];
+    const hd_diff_options diff = {.size = sizeof diff,
+                                  .min_ns = min_ns,
+                                  .noise = o->noise / 100,
+                                  .seed = o->seed,
+                                  .across = (unsigned)o->across,
+                                  .all = o->all,
+                                  .fail_if = fail_if};
+    hd_status status = hd_diff_conditions_valid(fail_if, &run->err);
+    if (status == HD_OK)
+        status = read_side(&before, run, "before", one ? operands : o->before.items, one ? 1 : o->before.count);
+    if (status == HD_OK)
+        status = read_side(&after, run, "after", one ? operands + 1 : o->after.items, one ? 1 : o->after.count);
+    if (status == HD_OK) status = hd_diff_new(out, before, after, &diff, &run->err);
+    hd_diff_side_free(before);
+    hd_diff_side_free(after);
+    return status;
+}
+
+static int spare_inputs(cli_run *run)
+{
+    const struct diff_options *o = run->options;
+    const cli_texts *const sides[] = {&o->before, &o->after};
+    int status = CLI_OK;
+    for (int i = 0; i < run->operand_count && status == CLI_OK; i++)
+        status = cli_spare_input(run, o->junit, run->operands[i], "");
+    for (int side = 0; side < 2; side++)
+        for (size_t i = 0; i < sides[side]->count && status == CLI_OK; i++)
+            status = cli_spare_input(run, o->junit, sides[side]->items[i], "");
+    return status;
+}
+
+static int run(cli_run *run)
+{
+    const struct diff_options *o = run->options;
+    hd_diff *diff = NULL;
+    hd_convert_time min;
+    bool by_option = o->before.count && o->after.count;
+    if (run->operand_count != (by_option ? 0 : 2) || (!by_option && (o->before.count || o->after.count)))
+        return cli_usage_error(run, "two sides are wanted: BEFORE AFTER, or --before FILE... and --after FILE...");
+    if (hd_convert_time_parse(&min, o->min, &run->err) != HD_OK || min.unit != HD_CONVERT_NS)
+        return cli_usage_error(run, "--min: '%.40s' is no time, as 20us", o->min);
+    if (spare_inputs(run) != CLI_OK) return CLI_USAGE;
+    hd_status status = compare(run, &diff, min.value);
+    if (status == HD_ERR_ARGUMENT) return CLI_USAGE;
+    if (status != HD_OK) {
+        cli_report(run);
+        return DIFF_UNKNOWN; /* 1 would be a regression */
+    }
+    print(run, diff);
+    hd_diff_gate gate = hd_diff_gate_of(diff);
+    if (o->junit) status = write_junit(run, diff, o->junit);
+    hd_diff_free(diff);
+    if (status != HD_OK) return CLI_FAILED;
+    return gate == HD_DIFF_FAILS ? CLI_FOUND : gate == HD_DIFF_UNSAID ? DIFF_UNKNOWN : CLI_OK;
+}
+
+const cli_command cmd_diff = {
+    .name = "diff",
+    .group = CLI_LOOK,
+    .summary = "compare two runs: what changed, and whether it is real",
+    .usage = "[BEFORE AFTER]",
+    .offer = "<files>",
+    .description =
+        " heddle diff --fail-if 'step>3%' before.json.gz after.json.gz\n\n"
+        "Compares steps: the median before and after, with an interval of 99 %, and what the change is made of. Each "
+        "side "
+        "is a trace, a folder or a pattern with {rank} of a job's traces, or files given by --before and --after; a "
+        "rank "
+        "that is given twice is another run. Operators and modules are matched by their place in the tree, kernels "
+        "within them by name, grid and order: what was renamed, split, fused, or moved to another stream or into a "
+        "graph "
+        "is one row. Rows are those that change beyond noise and by --min.\n\n"
+        "Warm-up is left out: the first of four steps or more, and those behind it that take much longer than the "
+        "rest.\n\n"
+        "Nothing is concluded where a side is empty or cannot be read, where GPU, ranks, or what can be trusted "
+        "differ, or "
+        "where there are too few steps. The exit status is then 2; it is 1 if a condition of --fail-if holds beyond "
+        "noise.",
+    .options = options,
+    .defaults = &defaults,
+    .options_size = sizeof(struct diff_options),
+    .operands_min = 0,
+    .operands_max = 2,
+    .has_json = true,
+    .run = run,
+    .examples =
+        (const cli_example[]){
+            {"heddle diff before.json.gz after.json.gz", "of two runs"},
+            {"heddle diff --fail-if 'step>3%' --fail-if 'launches>0' main.json.gz branch.json.gz", "as a gate"},
+            {"heddle diff --before a1.json --before a2.json --after b1.json --after b2.json", "of two runs a side"},
+            {"heddle diff 'main/rank{rank}.json' 'branch/rank{rank}.json'", "of jobs"},
+            {0}},
+};

@@ -1,0 +1,223 @@
+/* out.c - a diff as JSON, CSV and Markdown */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/json/write.h"
+#include "report/diff/result.h"
+
+/* ---- cells as JSON ---- */
+
+static void put_key(hd_json_out *out, const char *key, bool is_first)
+{
+    hd_json_put_text(out, is_first ? "\"" : ", \"");
+    hd_json_put_text(out, key);
+    hd_json_put_text(out, "\": ");
+}
+
+/* A number with a point as tables write it. */
+static void put_decimal(hd_json_out *out, double value)
+{
+    bool is_below = value < 0;
+    double size = is_below ? -value : value;
+    if (!(size < 9e12)) {
+        hd_json_put_text(out, "null");
+        return;
+    }
+    int64_t whole = (int64_t)(size * 1e6 + 0.5);
+    hd_json_put_decimal(out, is_below ? -whole : whole, 6);
+}
+
+static void put_cell(hd_json_out *out, const hd_table *table, size_t row, const char *name)
+{
+    size_t column = hd_table_find_column(table, name), size;
+    if (column == SIZE_MAX || row >= hd_table_row_count(table) || hd_table_is_null(table, row, column)) {
+        hd_json_put_text(out, "null");
+        return;
+    }
+    hd_value_type type = hd_table_get_column(table, column)->type;
+    if (type == HD_VALUE_STRING) {
+        const char *text = hd_table_get_string(&size, table, row, column);
+        hd_json_put_string(out, text, size);
+    } else if (type == HD_VALUE_DECIMAL) {
+        put_decimal(out, hd_table_get_decimal(table, row, column));
+    } else if (type == HD_VALUE_COUNT) {
+        hd_json_put_int(out, (int64_t)hd_table_get_count(table, row, column));
+    } else {
+        hd_json_put_int(out, hd_table_get_int(table, row, column));
+    }
+}
+
+/* Keys and the columns that they are of, in pairs; ends with NULL. */
+static void put_members(hd_json_out *out, const hd_table *table, size_t row, const char *const *members)
+{
+    for (size_t i = 0; members[i]; i += 2) {
+        put_key(out, members[i], i == 0);
+        put_cell(out, table, row, members[i + 1]);
+    }
+}
+
+static void put_table(hd_json_out *out, const hd_diff *diff, const char *key, const char *name,
+                      const char *const *members)
+{
+    const hd_table *table = hd_diff_table(diff, name);
+    hd_json_put_text(out, ",\n  \"");
+    hd_json_put_text(out, key);
+    hd_json_put_text(out, "\": [");
+    for (size_t row = 0; row < hd_table_row_count(table); row++) {
+        hd_json_put_text(out, row ? ",\n    {" : "\n    {");
+        put_members(out, table, row, members);
+        hd_json_put_text(out, "}");
+    }
+    hd_json_put_text(out, hd_table_row_count(table) ? "\n  ]" : "]");
+}
+
+static void put_side(hd_json_out *out, const hd_diff *diff, size_t side)
+{
+    const hd_table *table = hd_diff_table(diff, "sides");
+    static const char *const members[] = {"steps", "steps", "dropped_steps", "dropped", "runs", "runs", NULL};
+    hd_json_put_text(out, side ? ",\n  \"after\": {" : ",\n  \"before\": {");
+    hd_json_put_text(out, "\"files\": [");
+    for (size_t i = 0; i < diff->path_counts[side]; i++) {
+        if (i) hd_json_put_text(out, ", ");
+        hd_json_put_string(out, diff->paths[side][i], strlen(diff->paths[side][i]));
+    }
+    hd_json_put_text(out, "], ");
+    put_members(out, table, side, members);
+    hd_json_put_text(out, "}");
+}
+
+static void put_reasons(hd_json_out *out, const hd_diff *diff)
+{
+    const hd_table *table = hd_diff_table(diff, "reasons");
+    hd_json_put_text(out, ",\n  \"reasons\": [");
+    for (size_t row = 0; row < hd_table_row_count(table); row++) {
+        if (row) hd_json_put_text(out, ", ");
+        put_cell(out, table, row, "reason");
+    }
+    hd_json_put_text(out, "]");
+}
+
+static void put_step(hd_json_out *out, const hd_diff *diff)
+{
+    static const char *const members[] = {
+        "before_ns",      "before",      "after_ns", "after",   "change_ns", "change",          "change_share",
+        "share",          "low_ns",      "low",      "high_ns", "high",      "before_total_ns", "before_total",
+        "after_total_ns", "after_total", "verdict",  "verdict", NULL};
+    const hd_table *sides = hd_diff_table(diff, "sides");
+    hd_json_put_text(out, ",\n  \"step\": {");
+    put_members(out, hd_diff_table(diff, "step"), 0, members);
+    for (size_t side = 0; side < 2; side++) {
+        put_key(out, side ? "after_spread_ns" : "before_spread_ns", false);
+        put_cell(out, sides, side, "spread");
+    }
+    hd_json_put_text(out, "}");
+}
+
+static void put_json(hd_json_out *out, const hd_diff *diff)
+{
+    static const char *const differs[] = {"what", "what", "before", "before", "after", "after", NULL};
+    static const char *const parts[] = {"part",           "part",        "before_ns", "before",          "after_ns",
+                                        "after",          "change_ns",   "change",    "before_total_ns", "before_total",
+                                        "after_total_ns", "after_total", NULL};
+    static const char *const rows[] = {"kind",
+                                       "kind",
+                                       "name",
+                                       "name",
+                                       "name_after",
+                                       "name_after",
+                                       "within",
+                                       "within",
+                                       "matched",
+                                       "matched",
+                                       "before_ns",
+                                       "before",
+                                       "after_ns",
+                                       "after",
+                                       "change_ns",
+                                       "change",
+                                       "low_ns",
+                                       "low",
+                                       "high_ns",
+                                       "high",
+                                       "calls_before",
+                                       "calls_before",
+                                       "calls_after",
+                                       "calls_after",
+                                       "n_before",
+                                       "n_before",
+                                       "n_after",
+                                       "n_after",
+                                       "per_call_before_ns",
+                                       "per_call_before",
+                                       "per_call_after_ns",
+                                       "per_call_after",
+                                       "cpu_before_ns",
+                                       "cpu_before",
+                                       "cpu_after_ns",
+                                       "cpu_after",
+                                       "verdict",
+                                       "verdict",
+                                       NULL};
+    static const char *const gate[] = {"condition", "condition", "verdict", "verdict", "text", "text", NULL};
+    const char *verdict = diff_verdict_names[diff->verdict];
+    hd_json_put_text(out, "{\n  \"schema\": \"heddle.diff/1\",\n  \"verdict\": ");
+    hd_json_put_string(out, verdict, strlen(verdict));
+    hd_json_put_text(out, ",\n  \"sentence\": ");
+    hd_json_put_string(out, diff->sentence, strlen(diff->sentence));
+    put_reasons(out, diff);
+    put_table(out, diff, "differs", "differs", differs);
+    put_side(out, diff, 0);
+    put_side(out, diff, 1);
+    put_step(out, diff);
+    hd_json_put_text(out, ",\n  \"parts_of\": \"mean step\"");
+    put_table(out, diff, "parts", "parts", parts);
+    put_table(out, diff, "counts", "counts", differs);
+    put_table(out, diff, "rows", "rows", rows);
+    put_table(out, diff, "gate", "gate", gate);
+    hd_json_put_text(out, ",\n  \"seed\": ");
+    hd_json_put_int(out, (int64_t)diff->seed);
+    hd_json_put_text(out, "\n}\n");
+}
+
+/* ---- Markdown ---- */
+
+static hd_status put_text(hd_sink sink, const char *text)
+{
+    return sink.write(sink.user, text, strlen(text));
+}
+
+enum { MARKDOWN_ROWS = 15 };
+
+static hd_status put_markdown(hd_sink sink, const hd_diff *diff, hd_error *err)
+{
+    static const char *const names[] = {"gate", "parts", "counts", "rows", "differs", "reasons"};
+    const hd_table_style style = {.format = HD_TABLE_MARKDOWN};
+    HD_TRY(put_text(sink, "**"));
+    HD_TRY(put_text(sink, diff->sentence));
+    HD_TRY(put_text(sink, "**\n"));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const hd_table *table = hd_diff_table(diff, names[i]);
+        hd_table *head;
+        if (!hd_table_row_count(table)) continue;
+        HD_TRY(put_text(sink, "\n"));
+        HD_TRY(hd_table_head(
+            &head, table, hd_table_row_count(table) < MARKDOWN_ROWS ? hd_table_row_count(table) : MARKDOWN_ROWS, err));
+        hd_status status = hd_table_write(head, sink, &style, err);
+        hd_table_free(head);
+        if (status != HD_OK) return status;
+    }
+    return HD_OK;
+}
+
+hd_status hd_diff_print(hd_sink sink, hd_diff_format format, const hd_diff *diff, hd_error *err)
+{
+    if (format == HD_DIFF_CSV)
+        return hd_table_write(hd_diff_table(diff, "rows"), sink, &(hd_table_style){.format = HD_TABLE_CSV}, err);
+    if (format == HD_DIFF_MARKDOWN) return put_markdown(sink, diff, err);
+    hd_json_out out = {0};
+    put_json(&out, diff);
+    hd_status status = out.failed ? HD_NOMEM(err) : sink.write(sink.user, out.data, out.size);
+    free(out.data);
+    return status;
+}

@@ -1,0 +1,31 @@
+#!/usr/bin/python3
+"""Build a Meson build as far as some of its tests need it: what is no test, and the tests that are run. A build of all
+has two hundred programs more, most of which are tests for sanitizers.
+
+usage: build_for.py MESON BUILD_DIR [OPTION OF MESON TEST...]
+"""
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+
+def targets(meson, build, options):
+    """The files to build, as Ninja names them."""
+    listed = subprocess.run([meson, "test", "-C", build, "--list", *options], check=True, stdout=subprocess.PIPE, text=True).stdout
+    names = {line.rsplit(" / ")[-1] for line in listed.splitlines()}
+    about = build / "meson-info"
+    needed = {target for test in json.loads((about / "intro-tests.json").read_text()) if test["name"] in names for target in test["depends"]}
+    for target in json.loads((about / "intro-targets.json").read_text()):
+        of_tests = Path(target["defined_in"]).parent.name in ("tests", "fuzz") and target["type"] == "executable"
+        if target["id"] in needed or target["build_by_default"] and not of_tests:
+            yield from (str(Path(file).relative_to(build.resolve())) for file in target["filename"])
+
+
+def main():
+    meson, build = sys.argv[1], Path(sys.argv[2])
+    return subprocess.run(["ninja", "-C", build, *sorted(targets(meson, build, sys.argv[3:]))]).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
