@@ -241,14 +241,20 @@ hd_status job_read(hd_job **out, uint64_t *out_failed, cli_run *run, int first, 
     hd_status status = hd_job_new(out, &run->err);
     for (int i = first; i < run->operand_count && status == HD_OK; i++)
         status = job_files_add(&files, run, run->operands[i]);
+    cli_progress progress;
+    cli_progress_init(&progress, run, "reading");
+    progress.files = true;
     for (size_t i = 0; i < files.count && status == HD_OK; i++) {
         if (shard.count && i % shard.count != shard.index) continue;
+        cli_progress_update(&progress, i, files.count);
         status = job_add(*out, run, files.list[i], read);
         if (status == HD_OK || status == HD_ERR_MEMORY) continue;
+        cli_progress_pause(&progress);
         cli_report(run);
         (*out_failed)++;
         status = HD_OK;
     }
+    cli_progress_deinit(&progress);
     bool is_one = files.count == 1 && strcmp(files.list[0], run->operands[first]) == 0 && !hd_job_is_file(*files.list);
     job_files_deinit(&files);
     if (status == HD_OK) status = hd_job_finish(*out, &run->err);

@@ -1,6 +1,7 @@
 /* progress.c - how far long work is, on a terminal */
 #include "cli/cli.h"
 
+#include <inttypes.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -31,7 +32,9 @@ static void draw(const cli_progress *progress, uint64_t done, uint64_t total, ui
     double rate = (double)done / seconds;
     fprintf(stderr, "%s%s ", progress->in_lines ? "heddle: " : "\r", progress->verb);
     if (total) fprintf(stderr, "%3.0f%%  ", 100.0 * (double)done / (double)total);
-    if (progress->events)
+    if (progress->files)
+        fprintf(stderr, "%" PRIu64 " of %" PRIu64 " files  %.1f files/s", done, total, rate);
+    else if (progress->events)
         fprintf(stderr, "%.1f M events  %.1f M/s", (double)done / 1e6, rate / 1e6);
     else
         fprintf(stderr, "%.1f MB  %.0f MB/s", (double)done / 1e6, rate / 1e6);

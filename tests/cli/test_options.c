@@ -196,6 +196,11 @@ static void test_options__progress_in_lines_is_told_by_tenths(void **state)
     progress.started_ns -= UINT64_C(5000000000);
     for (uint64_t done = 1; done <= 1000; done += 37) cli_progress_update(&progress, done * 1000000, 1000000000);
     cli_progress_deinit(&progress);
+    cli_progress_init(&progress, &run, "reading");
+    cli_progress_in_lines(&progress, &run);
+    progress.files = true;
+    progress.started_ns -= UINT64_C(5000000000);
+    cli_progress_update(&progress, 3, 4);
     run.global.quiet = true;
     cli_progress_init(&progress, &run, "summarising");
     cli_progress_in_lines(&progress, &run);
@@ -207,7 +212,8 @@ static void test_options__progress_in_lines_is_told_by_tenths(void **state)
     rewind(file);
     size_t size = fread(text, 1, sizeof text - 1, file), lines = 0;
     for (size_t i = 0; i < size; i++) lines += text[i] == '\n';
-    assert_int_equal(lines, 9);
+    assert_int_equal(lines, 10);
+    assert_non_null(strstr(text, "\nheddle: reading  75%  3 of 4 files  "));
     assert_memory_equal(text, "heddle: summarising  11%  112.0 MB  22 MB/s  40 s left\n", 48);
     fclose(file);
 }

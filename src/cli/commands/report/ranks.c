@@ -40,14 +40,20 @@ static void remove_operand(cli_run *run, const char *path)
 
 static hd_status read_files(hd_job *job, cli_run *run, const job_files *files, const hd_read_options *read)
 {
-    for (size_t i = 0; i < files->count; i++) {
-        hd_status status = job_add(job, run, files->list[i], read);
-        if (status == HD_OK) continue;
-        if (status == HD_ERR_MEMORY) return status;
+    hd_status status = HD_OK;
+    cli_progress progress;
+    cli_progress_init(&progress, run, "reading");
+    progress.files = true;
+    for (size_t i = 0; i < files->count && status != HD_ERR_MEMORY; i++) {
+        cli_progress_update(&progress, i, files->count);
+        status = job_add(job, run, files->list[i], read);
+        if (status == HD_OK || status == HD_ERR_MEMORY) continue;
+        cli_progress_pause(&progress);
         cli_report(run);
         remove_operand(run, files->list[i]);
     }
-    return hd_job_finish(job, &run->err);
+    cli_progress_deinit(&progress);
+    return status == HD_ERR_MEMORY ? status : hd_job_finish(job, &run->err);
 }
 
 hd_status report_ranks_read(hd_job **out, cli_run *run, const hd_read_options *read)
