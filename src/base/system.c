@@ -144,7 +144,7 @@ static unsigned allowed_cores(void)
 
 unsigned hd_core_count(void)
 {
-    static _Atomic uint64_t known; /* likewise; 0: not asked for yet */
+    static _Atomic uint64_t known; /* likewise; 0: not queried yet */
     uint64_t limit = atomic_load(&known);
     if (!limit) atomic_store(&known, limit = hd_core_limit_in(""));
     unsigned allowed = allowed_cores();

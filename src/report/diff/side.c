@@ -53,7 +53,7 @@ static uint32_t text_of(adder *a, uint32_t string)
     return a->text_of[string] - 1;
 }
 
-/* How long the number is that stands by itself at a place of a name: digits, or 0x and hexadecimal ones. 0: none. */
+/* The length of a separate number at a position of a name: digits, or 0x and hexadecimal digits. 0: none. */
 static size_t number_at(hd_string name, size_t at)
 {
     size_t end = at;
