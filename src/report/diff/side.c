@@ -53,7 +53,7 @@ static uint32_t text_of(adder *a, uint32_t string)
     return a->text_of[string] - 1;
 }
 
-/* The length of the separate number at a place of a name: decimal, or 0x and hexadecimal digits. 0: there is none. */
+/* The length of a separate number at a position of a name: digits, or 0x and hexadecimal digits. 0: none. */
 static size_t number_at(hd_string name, size_t at)
 {
     size_t end = at;
