@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes docs/reports/NAME.md from `heddle report --json`.
+"""Writes docs/reports/NAME.md, and README.md, their list, from `heddle report --json`.
 
 usage: tools/report_pages.py --heddle PROGRAM [--check]
 
@@ -56,6 +56,13 @@ def page(report):
     return "\n\n".join(parts) + "\n"
 
 
+def index(reports):
+    rows = "".join(f"| [{report['name']}]({report['name']}.md) | {report['title']} |\n" for report in reports)
+    return (f"<!-- Made by tools/report_pages.py from the reports' descriptors. -->\n\n# Reports\n\n"
+            f"`heddle report NAME FILE...` prints one of these; `heddle FILE` prints `summary`. [definitions](definitions.md) says what\n"
+            f"each figure means.\n\n| report | answers |\n| --- | --- |\n{rows}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--heddle", required=True)
@@ -63,6 +70,7 @@ def main():
     asked = parser.parse_args()
     told = subprocess.run([asked.heddle, "report", "--json"], stdout=subprocess.PIPE, check=True).stdout
     wanted = {FOLDER / f"{report['name']}.md": page(report) for report in json.loads(told)}
+    wanted[FOLDER / "README.md"] = index(json.loads(told))
     old = {path: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.md") if path != DEFINED}
     wrong = sorted(path for path in wanted.keys() | old.keys() if wanted.get(path) != old.get(path))
     for path in wrong:
