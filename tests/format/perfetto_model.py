@@ -200,6 +200,7 @@ class Replay:
                 raise Broken("an end without a begin")
             opened = self.stacks[uuid].pop()
             opened["end"] = now
+            opened["begin_annotations"] = len(opened["annotations"])
             opened["annotations"] += kinds[4]
             return
         record = {

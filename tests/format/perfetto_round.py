@@ -68,9 +68,12 @@ HELD = {"event." + key for key in ("ph", "ts", "dur", "name", "cat", "pid", "tid
 def args_of(replay, record):
     """Its annotations. Those of both ends: see docs/formats/chrome.md, "A begin and an end in one"."""
     groups = {}
-    for raw in record["annotations"]:
+    begins = record.get("begin_annotations", len(record["annotations"]))
+    for i, raw in enumerate(record["annotations"]):
         annotation = model.message(raw)
         name = replay.interned[3][annotation[1]].decode("utf-8", "surrogatepass")
+        if name == "event.tts" and i >= begins and name not in groups:
+            name = "end.tts"
         groups.setdefault(name, []).append(replay.value(annotation, raw))
     args = {}
     for name, values in groups.items():

@@ -201,7 +201,7 @@ static hd_status close_slice(perfetto_reader *reader, perfetto_stack *s, size_t 
     HD_TRY(append_args(reader, &reader->joined, &s->args, slice.first_arg, slice.arg_count));
     if (more && more_count) {
         HD_TRY(append_args(reader, &reader->joined, more, first_more, more_count));
-        if (reader->tts_key) join_thread_times(reader, slice.arg_count);
+        if (reader->tts_key && !is_async) join_thread_times(reader, slice.arg_count);
     }
     memmove(s->open + index, s->open + index + 1, (s->open_count - index - 1) * sizeof *s->open);
     s->open_count--;
