@@ -25,8 +25,11 @@ import patience  # noqa: E402
 
 CMOCKA = re.compile(r"\[\s*(OK|FAILED|SKIPPED|ERROR)\s*\] (\w+)\s*$", re.M)
 SCRIPT = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped$", re.M)
+RUN = re.compile(r"^\[ RUN +\] (\w+)\s*$", re.M)
 SEED = re.compile(r"HEDDLE_TEST_SEED=(\d+)")
-GOLDEN = re.compile(r"^FAILED ([\w.-]+)$", re.M)
+GOLDEN = re.compile(r"^FAILED ([\w.-]+)$", re.M)   # of tests/cli/run.py
+INPUT = re.compile(r"^failed input: (.+)$", re.M)  # of fuzz/fuzz_main.c
+PAGE = re.compile(r"^failed: (.+)$", re.M)          # of tests/web/browser.mjs
 SLOWEST = 10
 GOOD, SKIPPED = ("OK", "EXPECTEDFAIL"), ("SKIP", "IGNORED")
 BUDGETS = TESTS / "budgets.txt"  # measured on the machine of patience.REFERENCE_S
@@ -60,14 +63,29 @@ def reasons(entry, lines=12, most=40):
     return [text[n] for n in wanted][:most] if wanted else text[-lines:]
 
 
+def seed_of(entry):
+    """The seed that the failed case of a test had, else that of the test; None where it has none. Cases of cmocka may have one each."""
+    cut = RUN.split(entry.get("stdout", ""))
+    first, of_case = cut[0], dict(zip(cut[1::2], cut[2::2]))
+    failed = [name for result, name in CMOCKA.findall(entry.get("stdout", "") + "\n" + entry.get("stderr", "")) if result in ("FAILED", "ERROR")]
+    case = next((of_case[name] for name in failed if name in of_case), cut[-1])  # without a name it crashed: in the last
+    seeds = SEED.findall(case) or SEED.findall(first + ("" if of_case else entry.get("stderr", "")))
+    return seeds[-1] if seeds else None
+
+
 def rerun(build, name, entry):
-    """The shell command that runs a failed test alone, with the seed that it had."""
-    text = entry.get("stdout", "") + entry.get("stderr", "")
+    """The shell command that runs a failed test alone: with the seed that it had, the bytes that Meson fills fresh memory with, and, where
+    its log names the script, the input or the case that failed, that alone."""
+    text = entry.get("stdout", "") + "\n" + entry.get("stderr", "")
     golden = GOLDEN.findall(text) if name == "cli" else []
     if golden:
         return shlex.join(["tests/cli/run.py", "--heddle", f"{build}/src/cli/heddle", *golden])
-    env = [f"HEDDLE_TEST_SEED={seed}" for seed in SEED.findall(text)[-1:]]
-    return " ".join([*env, shlex.join(["meson", "test", "-C", str(build), "--print-errorlogs", name])])
+    if name.startswith("fuzz_") and (inputs := INPUT.findall(text)):
+        return shlex.join([f"{build}/fuzz/{name}", inputs[0]])
+    env = {"HEDDLE_TEST_SEED": seed_of(entry), "MALLOC_PERTURB_": (entry.get("env") or {}).get("MALLOC_PERTURB_")}
+    pages = PAGE.findall(text) if name.startswith(("page_", "flame_web")) else []
+    words = ["meson", "test", "-C", str(build), "--print-errorlogs", *(["--test-args=" + shlex.quote(pages[0])] if pages else []), name]
+    return " ".join([*(f"{key}={value}" for key, value in env.items() if value), shlex.join(words)])
 
 
 def cpu_by_suite(build):
