@@ -30,6 +30,19 @@ void hd_diff_side_free(hd_diff_side *side);
  * Errors: MEMORY, ARGUMENT (the step's pattern), LIMIT (2^32 slices); nothing may be added to the side then. */
 hd_status hd_diff_side_add(hd_diff_side *side, const hd_trace *trace, const char *path, hd_error *err);
 
+/* How many steps the side has, of all its ranks and runs; 0 without steps. */
+size_t hd_diff_side_step_count(const hd_diff_side *side);
+
+/* A baseline: a side as a file of some kilobytes, which a repository can hold (docs/formats/hds.md). A diff from it is
+ * that from its traces. The file appears whole or not at all. Errors: IO, MEMORY. */
+hd_status hd_diff_side_write(const hd_diff_side *side, const char *path, hd_error *err);
+/* Add the traces of a baseline. After an error the side is unchanged, or has no memory and is only good to be freed.
+ * Errors: IO, MEMORY, FORMAT (no baseline), DAMAGED, UNSUPPORTED (of another version of heddle), ARGUMENT (its steps
+ * were named otherwise). */
+hd_status hd_diff_side_add_file(hd_diff_side *side, const char *path, hd_error *err);
+/* Whether a file is a baseline, by its first bytes; false also if it cannot be read. */
+bool hd_diff_is_file(const char *path);
+
 typedef struct hd_diff_options {
     size_t size;                /* of this struct; see "Options" in status.h */
     int64_t min_ns;             /* rows and steps that change by less per step are noise. 0: HD_DIFF_MIN_NS */
