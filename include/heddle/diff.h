@@ -22,8 +22,8 @@ extern "C" {
 typedef struct hd_diff_side hd_diff_side;
 typedef struct hd_diff hd_diff;
 
-/* An empty side. step: annotations of these names are the steps, as --step of reports has it; NULL: ProfilerStep#N. The
- * caller frees it with hd_diff_side_free. */
+/* An empty side. step: annotations of these names are the steps, as --step of reports has it; "none": whole recordings
+ * are compared; NULL: ProfilerStep#N. The caller frees it with hd_diff_side_free. */
 hd_status hd_diff_side_new(hd_diff_side **out, const char *step, hd_error *err);
 void hd_diff_side_free(hd_diff_side *side);
 /* Add a trace. A rank that is there already makes another run of it. `path` is how it is called. One thread at a time.

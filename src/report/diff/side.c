@@ -551,7 +551,8 @@ size_t hd_diff_side_step_count(const hd_diff_side *side)
 hd_status hd_diff_side_add(hd_diff_side *side, const hd_trace *trace, const char *path, hd_error *err)
 {
     adder a = {.side = side, .first_sample = HD_NONE};
-    const gpu_options options = {.by = "step", .step = side->step};
+    bool is_whole = side->step && strcmp(side->step, "none") == 0;
+    const gpu_options options = {.by = is_whole ? NULL : "step", .step = is_whole ? NULL : side->step};
     const hd_report_input input = {.trace = trace};
     HD_TRY(diff_path_add(side, path, err));
     hd_status status = gpu_scope_init(&a.scope, &input, &options, GPU_BY_STEP, err);

@@ -44,7 +44,8 @@ static const cli_option options[] = {
      .kind = CLI_TEXT,
      .value = "PATTERN",
      FIELD(step),
-     .help = "annotations of these names are the steps, not ProfilerStep#N; auto: guess them from what repeats"},
+     .help = "annotations of these names are the steps, not ProfilerStep#N; auto: guess them from what repeats; none: "
+             "compare whole recordings"},
     {.name = "across",
      .kind = CLI_CHOICES,
      .value = "WHAT",
