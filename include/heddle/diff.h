@@ -22,13 +22,26 @@ extern "C" {
 typedef struct hd_diff_side hd_diff_side;
 typedef struct hd_diff hd_diff;
 
-/* An empty side. step: annotations of these names are the steps, as --step of reports has it; NULL: ProfilerStep#N. The
- * caller frees it with hd_diff_side_free. */
+/* An empty side. step: annotations of these names are the steps, as --step of reports has it; "none": whole recordings
+ * are compared; NULL: ProfilerStep#N. The caller frees it with hd_diff_side_free. */
 hd_status hd_diff_side_new(hd_diff_side **out, const char *step, hd_error *err);
 void hd_diff_side_free(hd_diff_side *side);
 /* Add a trace. A rank that is there already makes another run of it. `path` is how it is called. One thread at a time.
  * Errors: MEMORY, ARGUMENT (the step's pattern), LIMIT (2^32 slices); nothing may be added to the side then. */
 hd_status hd_diff_side_add(hd_diff_side *side, const hd_trace *trace, const char *path, hd_error *err);
+
+/* How many steps the side has, of all its ranks and runs; 0 without steps. */
+size_t hd_diff_side_step_count(const hd_diff_side *side);
+
+/* A baseline: a side as a file of some kilobytes, which a repository can hold (docs/formats/hds.md). A diff from it is
+ * that from its traces. The file appears whole or not at all. Errors: IO, MEMORY. */
+hd_status hd_diff_side_write(const hd_diff_side *side, const char *path, hd_error *err);
+/* Add the traces of a baseline. After an error the side is unchanged, or has no memory and is only good to be freed.
+ * Errors: IO, MEMORY, FORMAT (no baseline), DAMAGED, UNSUPPORTED (of another version of heddle), ARGUMENT (its steps
+ * were named otherwise). */
+hd_status hd_diff_side_add_file(hd_diff_side *side, const char *path, hd_error *err);
+/* Whether a file is a baseline, by its first bytes; false also if it cannot be read. */
+bool hd_diff_is_file(const char *path);
 
 typedef struct hd_diff_options {
     size_t size;                /* of this struct; see "Options" in status.h */

@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -22,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from patience import patience  # noqa: E402
 from small import H100, MI300, Op, training, write  # noqa: E402
 
+HTA = Path(__file__).resolve().parents[2].parent / "shared/data/analysis/hta/trace_compare"
 CASES = []
 
 
@@ -250,6 +252,27 @@ def a_step_more_is_no_slower_step(d):
     d.write("before.json", training(), seed=1, steps=10)
     d.write("after.json", training(), seed=2, steps=13, first=4)
     d.diff("before.json", "after.json").is_("same", 0)
+
+
+@case
+def operators_of_whole_recordings_are_those_of_hta(d):
+    """HTA's example, counted here from the raw files: operators that are new, gone, and called as often as before."""
+    if not HTA.exists():
+        print(f"skipped: there is no {HTA}")
+        return
+    paths = [next((HTA / side).glob("*.json.gz")) for side in ("base", "test")]
+    raw = [Counter(event["name"] for event in json.loads(gzip.open(path).read())["traceEvents"]
+                   if event.get("cat") in ("cpu_op", "user_annotation") and not event["name"].startswith("ProfilerStep#")) for path in paths]
+    run = d.diff("--step", "none", "--all", *paths).because("1 and 1 are not enough")
+    rows = run.rows(kind="operator")
+    said = [Counter({row["name"]: row[f"calls_{side}"] for row in rows if row[f"calls_{side}"]}) for side in ("before", "after")]
+    assert said == raw, (said, raw)
+    assert {row["name"] for row in rows if row["matched"] == "new"} == set(raw[1]) - set(raw[0])
+    assert {row["name"] for row in rows if row["matched"] == "gone"} == set(raw[0]) - set(raw[1])
+    assert (len(set(raw[1]) - set(raw[0])), sum(raw[1][name] < raw[0][name] for name in raw[0])) == (3, 1)
+    kernels = run.rows(kind=("kernel", "collective", "copy"))       # of six names one is launched less often
+    assert sorted(row["calls_after"] - row["calls_before"] for row in kernels)[:2] == [-1, 0], [row["name"] for row in kernels]
+    d.diff(*paths).because("too few steps", "2 and 1")
 
 
 class Dir:

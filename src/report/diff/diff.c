@@ -17,7 +17,7 @@
 #include "report/diff/diff.h"
 #include "report/diff/result.h"
 
-static const char *const kind_names[DIFF_KINDS] = {"kernel", "collective", "copy", "operator", "module", "idle"};
+const char *const diff_kind_names[DIFF_KINDS] = {"kernel", "collective", "copy", "operator", "module", "idle"};
 const char *const diff_verdict_names[] = {"same", "slower", "faster", "inconclusive"};
 
 typedef struct row_key {
@@ -592,7 +592,7 @@ static hd_status find_rows(maker *m, hd_error *err)
 static void add_row(hd_table_builder *b, const maker *m, const row *r)
 {
     const diff_change *c = &r->change;
-    hd_table_add_text(b, kind_names[r->key.kind]);
+    hd_table_add_text(b, diff_kind_names[r->key.kind]);
     add_text_of(b, &m->aligned.texts, r->key.name);
     add_text_of(b, &m->aligned.texts, r->key.name_after);
     add_text_of(b, &m->aligned.texts, r->key.within);

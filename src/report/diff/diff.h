@@ -3,7 +3,7 @@
  * In: traces. Of each, side.c keeps the steps on devices (samples), their contents (items: a kernel below an operator,
  * an operator, a module, a cause of idle time) and the time of each item in each sample (entries). Out: tables. align.c
  * matches the items of the two sides, numbers.c separates changes from noise, gate.c checks limits; diff.c combines
- * them: begin there.
+ * them: begin there. baseline.c writes a side to a file, and reads it.
  */
 #ifndef HD_REPORT_DIFF_DIFF_H
 #define HD_REPORT_DIFF_DIFF_H
@@ -45,6 +45,7 @@ typedef enum diff_kind {
     DIFF_GAP,
     DIFF_KINDS
 } diff_kind;
+extern const char *const diff_kind_names[DIFF_KINDS];
 
 /* An operator or range, or a module, below the others of its kind around it. */
 typedef struct diff_node_key {
@@ -223,6 +224,11 @@ const char *diff_column_name(unsigned column);
 
 /* ---- side.c ---- */
 
+/* What builds a side; HD_NONE: no memory. A node's `raw`: its name before it was folded; HD_NONE: several. */
+uint32_t diff_item_of(hd_diff_side *side, uint32_t kind, uint32_t node, uint32_t name);
+uint32_t diff_node_of(hd_diff_side *side, diff_node_key key, uint32_t raw);
+uint32_t diff_place_of(hd_diff_side *side, diff_place_key key);
+hd_status diff_path_add(hd_diff_side *side, const char *path, hd_error *err);
 /* Whether the two hold the same. */
 bool diff_sides_are_same(const hd_diff_side *before, const hd_diff_side *after);
 

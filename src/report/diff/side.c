@@ -84,7 +84,7 @@ static uint32_t fold(gpu_texts *texts, uint32_t text)
 
 /* ---- items and entries ---- */
 
-static uint32_t item_of(hd_diff_side *s, uint32_t kind, uint32_t node, uint32_t name)
+uint32_t diff_item_of(hd_diff_side *s, uint32_t kind, uint32_t node, uint32_t name)
 {
     const diff_item_key key = {kind, node, name};
     uint32_t count = s->items.count, item = gpu_group(&s->items, &key);
@@ -117,12 +117,8 @@ static bool add_entry(hd_diff_side *s, uint32_t item, uint32_t sample, uint32_t 
     return true;
 }
 
-static uint32_t node_of(adder *a, uint32_t parent, uint32_t string, bool is_module)
+uint32_t diff_node_of(hd_diff_side *s, diff_node_key key, uint32_t raw)
 {
-    hd_diff_side *s = a->side;
-    uint32_t raw = text_of(a, string), name = raw == HD_NONE ? HD_NONE : fold(&s->texts, raw);
-    if (name == HD_NONE) return HD_NONE;
-    const diff_node_key key = {parent, name, is_module};
     uint32_t count = s->nodes.count, node = gpu_group(&s->nodes, &key);
     if (node == HD_NONE || !hd_grow((void **)&s->raw_of, &s->raw_capacity, node, sizeof *s->raw_of)) return HD_NONE;
     if (node == count)
@@ -130,6 +126,12 @@ static uint32_t node_of(adder *a, uint32_t parent, uint32_t string, bool is_modu
     else if (s->raw_of[node] != raw)
         s->raw_of[node] = HD_NONE;
     return node;
+}
+
+static uint32_t node_of(adder *a, uint32_t parent, uint32_t string, bool is_module)
+{
+    uint32_t raw = text_of(a, string), name = raw == HD_NONE ? HD_NONE : fold(&a->side->texts, raw);
+    return name == HD_NONE ? HD_NONE : diff_node_of(a->side, (diff_node_key){parent, name, is_module}, raw);
 }
 
 /* ---- what the host does ---- */
@@ -169,7 +171,7 @@ static hd_status walk(adder *a, gpu_slices *slices, bool is_module, hd_error *er
                 parent->until = end;
             }
         }
-        uint32_t item = item_of(a->side, is_module ? DIFF_MODULE : DIFF_OPERATOR, op->user, HD_NONE);
+        uint32_t item = diff_item_of(a->side, is_module ? DIFF_MODULE : DIFF_OPERATOR, op->user, HD_NONE);
         uint32_t sample = sample_at(a, op->lane, op->start);
         fine = fine && add_entry(a->side, item, sample, 1, 0, op->end - op->start);
         open[count++] = (open_op){op->start, i, sample, item};
@@ -246,15 +248,21 @@ static bool add_sample(adder *a, uint32_t window, uint32_t place)
     return name != HD_NONE;
 }
 
+uint32_t diff_place_of(hd_diff_side *s, diff_place_key key)
+{
+    uint32_t count = s->places.count, place = gpu_group(&s->places, &key);
+    if (place == HD_NONE || !hd_grow((void **)&s->runs_of, &s->runs_capacity, place, sizeof *s->runs_of))
+        return HD_NONE;
+    if (place == count) s->runs_of[place] = 0;
+    return place;
+}
+
 /* Samples of a device in the order of its windows. */
 static hd_status add_samples(adder *a, uint32_t device, hd_error *err)
 {
     hd_diff_side *s = a->side;
-    const diff_place_key key = {a->scope.devices[device].rank, a->scope.devices[device].device};
-    uint32_t count = s->places.count, place = gpu_group(&s->places, &key);
-    if (place == HD_NONE || !hd_grow((void **)&s->runs_of, &s->runs_capacity, place, sizeof *s->runs_of))
-        return HD_NOMEM(err);
-    if (place == count) s->runs_of[place] = 0;
+    uint32_t place = diff_place_of(s, (diff_place_key){a->scope.devices[device].rank, a->scope.devices[device].device});
+    if (place == HD_NONE) return HD_NOMEM(err);
     free(a->sample_of);
     a->sample_of = malloc(((size_t)a->windows.count + 1) * sizeof *a->sample_of);
     if (!a->sample_of) return HD_NOMEM(err);
@@ -308,7 +316,7 @@ static hd_status add_gaps(adder *a, uint32_t device, hd_error *err)
             const gpu_gap *gap = &a->gaps.list[i];
             int64_t start = gap->start > piece->start ? gap->start : piece->start;
             int64_t length = (gap->end < piece->end ? gap->end : piece->end) - start;
-            uint32_t host = text_of(a, a->hosts[i]), item = item_of(a->side, DIFF_GAP, gap->cause, host);
+            uint32_t host = text_of(a, a->hosts[i]), item = diff_item_of(a->side, DIFF_GAP, gap->cause, host);
             a->side->samples[sample].columns[DIFF_IDLE + gap->cause] += length;
             if (!add_entry(a->side, item, sample, 1, length, 0)) return HD_NOMEM(err);
         }
@@ -356,11 +364,12 @@ static bool add_work(adder *a, const gpu_work *work, uint32_t index)
                                                      : DIFF_KERNEL;
     uint32_t name = text_of(a, a->scope.launches->works[index].name);
     int64_t time = gpu_duration(work), bytes;
-    uint32_t item = name == HD_NONE ? HD_NONE : item_of(s, kind, node, name);
+    uint32_t item = name == HD_NONE ? HD_NONE : diff_item_of(s, kind, node, name);
     if (!add_entry(s, item, sample, 1, time, 0) || !describe(a, item, work, index)) return false;
-    if (node != HD_NONE && !add_entry(s, item_of(s, DIFF_OPERATOR, node, HD_NONE), sample, 0, time, 0)) return false;
+    if (node != HD_NONE && !add_entry(s, diff_item_of(s, DIFF_OPERATOR, node, HD_NONE), sample, 0, time, 0))
+        return false;
     if (module != HD_NONE &&
-        !add_entry(s, item_of(s, DIFF_MODULE, a->modules.list[module].user, HD_NONE), sample, 0, time, 0))
+        !add_entry(s, diff_item_of(s, DIFF_MODULE, a->modules.list[module].user, HD_NONE), sample, 0, time, 0))
         return false;
     s->samples[sample].columns[DIFF_KERNELS] += work->role == HD_ROLE_KERNEL;
     if (work->role != HD_ROLE_COPY) return true;
@@ -523,17 +532,29 @@ hd_status hd_diff_side_new(hd_diff_side **out, const char *step, hd_error *err)
     return HD_NOMEM(err);
 }
 
-hd_status hd_diff_side_add(hd_diff_side *side, const hd_trace *trace, const char *path, hd_error *err)
+hd_status diff_path_add(hd_diff_side *side, const char *path, hd_error *err)
 {
-    adder a = {.side = side, .first_sample = HD_NONE};
-    const gpu_options options = {.by = "step", .step = side->step};
-    const hd_report_input input = {.trace = trace};
     char *name = strdup(path ? path : "");
     if (!name || !hd_grow((void **)&side->paths, &side->path_capacity, side->path_count, sizeof *side->paths)) {
         free(name);
         return HD_NOMEM(err);
     }
     side->paths[side->path_count++] = name;
+    return HD_OK;
+}
+
+size_t hd_diff_side_step_count(const hd_diff_side *side)
+{
+    return side->lacks_steps ? 0 : side->sample_count;
+}
+
+hd_status hd_diff_side_add(hd_diff_side *side, const hd_trace *trace, const char *path, hd_error *err)
+{
+    adder a = {.side = side, .first_sample = HD_NONE};
+    bool is_whole = side->step && strcmp(side->step, "none") == 0;
+    const gpu_options options = {.by = is_whole ? NULL : "step", .step = is_whole ? NULL : side->step};
+    const hd_report_input input = {.trace = trace};
+    HD_TRY(diff_path_add(side, path, err));
     hd_status status = gpu_scope_init(&a.scope, &input, &options, GPU_BY_STEP, err);
     if (status == HD_OK) status = add_trace(&a, err);
     gpu_windows_deinit(&a.windows);

@@ -12,7 +12,7 @@
 
 struct diff_options {
     cli_texts before, after, fail_if;
-    const char *step, *min, *binary, *junit;
+    const char *step, *min, *binary, *junit, *save;
     double noise;
     uint64_t across, seed, threads, memory_limit;
     bool all, csv, markdown, strict;
@@ -44,7 +44,8 @@ static const cli_option options[] = {
      .kind = CLI_TEXT,
      .value = "PATTERN",
      FIELD(step),
-     .help = "annotations of these names are the steps, not ProfilerStep#N; auto: guess them from what repeats"},
+     .help = "annotations of these names are the steps, not ProfilerStep#N; auto: guess them from what repeats; none: "
+             "compare whole recordings"},
     {.name = "across",
      .kind = CLI_CHOICES,
      .value = "WHAT",
@@ -62,6 +63,12 @@ static const cli_option options[] = {
      .max = 100,
      FIELD(noise),
      .help = "what changes by less of what it was is noise, however sure"},
+    {.name = "save",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offer = "<files>",
+     FIELD(save),
+     .help = "write a baseline of one side, of some kB, to compare with later: heddle diff FILE AFTER"},
     {.name = "all", .kind = CLI_FLAG, FIELD(all), .help = "rows that are noise as well, and all of them"},
     {.name = "junit",
      .kind = CLI_TEXT,
@@ -86,6 +93,11 @@ enum { ROWS_SHOWN = 12, DIFF_UNKNOWN = 2 };
 static hd_status add_file(hd_diff_side *side, cli_run *run, const char *path)
 {
     const struct diff_options *o = run->options;
+    if (hd_diff_is_file(path)) return hd_diff_side_add_file(side, path, &run->err);
+    if (hd_job_is_file(path))
+        return hd_error_set(&run->err, HD_ERR_UNSUPPORTED, path, HD_OFFSET_NONE,
+                            "a summary of ranks has no single steps to compare: compare the traces, or a baseline that "
+                            "heddle diff --save wrote");
     const hd_read_options read = {.strict = o->strict,
                                   .lazy = true,
                                   .threads = (unsigned)o->threads,
@@ -299,16 +311,49 @@ static hd_status compare(cli_run *run, hd_diff **out, int64_t min_ns)
     return status;
 }
 
+/* The one side that is given becomes a file. */
+static int save_side(cli_run *run)
+{
+    const struct diff_options *o = run->options;
+    hd_diff_side *side = NULL;
+    char text[HD_VALUE_TEXT_BYTES];
+    bool is_operand = run->operand_count == 1;
+    if (run->operand_count + (o->before.count > 0) != 1 || o->after.count)
+        return cli_usage_error(run, "--save writes a baseline of one side: --save FILE TRACE, or --save FILE --before "
+                                    "TRACE...");
+    if (run->global.json || o->csv || o->markdown || o->junit || o->fail_if.count)
+        return cli_usage_error(run, "--save compares nothing, so that there is nothing to print or to judge");
+    hd_status status =
+        read_side(&side, run, "to save", is_operand ? (const char *const *)run->operands : o->before.items,
+                  is_operand ? 1 : o->before.count);
+    size_t steps = status == HD_OK ? hd_diff_side_step_count(side) : 0;
+    if (status == HD_OK && !steps)
+        status = hd_error_set(&run->err, HD_ERR_UNSUPPORTED, o->save, HD_OFFSET_NONE,
+                              "no baseline: the side has no steps with GPU activity; name steps by --step PATTERN");
+    if (status == HD_OK) status = hd_diff_side_write(side, o->save, &run->err);
+    hd_diff_side_free(side);
+    if (status == HD_ERR_ARGUMENT) return CLI_USAGE;
+    if (status != HD_OK) {
+        cli_report(run);
+        return DIFF_UNKNOWN;
+    }
+    cli_print(run, "%s: a baseline of %s steps\n", o->save, hd_text_count(text, steps));
+    return CLI_OK;
+}
+
 static int spare_inputs(cli_run *run)
 {
     const struct diff_options *o = run->options;
     const cli_texts *const sides[] = {&o->before, &o->after};
+    const char *const outputs[] = {o->junit, o->save};
     int status = CLI_OK;
-    for (int i = 0; i < run->operand_count && status == CLI_OK; i++)
-        status = cli_spare_input(run, o->junit, run->operands[i], "");
-    for (int side = 0; side < 2; side++)
-        for (size_t i = 0; i < sides[side]->count && status == CLI_OK; i++)
-            status = cli_spare_input(run, o->junit, sides[side]->items[i], "");
+    for (int out = 0; out < 2; out++) {
+        for (int i = 0; i < run->operand_count && status == CLI_OK; i++)
+            status = cli_spare_input(run, outputs[out], run->operands[i], "");
+        for (int side = 0; side < 2; side++)
+            for (size_t i = 0; i < sides[side]->count && status == CLI_OK; i++)
+                status = cli_spare_input(run, outputs[out], sides[side]->items[i], "");
+    }
     return status;
 }
 
@@ -318,6 +363,7 @@ static int run(cli_run *run)
     hd_diff *diff = NULL;
     hd_convert_time min;
     bool by_option = o->before.count && o->after.count;
+    if (o->save) return spare_inputs(run) != CLI_OK ? CLI_USAGE : save_side(run);
     if (run->operand_count != (by_option ? 0 : 2) || (!by_option && (o->before.count || o->after.count)))
         return cli_usage_error(run, "two sides are wanted: BEFORE AFTER, or --before FILE... and --after FILE...");
     if (hd_convert_time_parse(&min, o->min, &run->err) != HD_OK || min.unit != HD_CONVERT_NS)
@@ -349,7 +395,9 @@ const cli_command cmd_diff = {
         "side "
         "is a trace, a folder or a pattern with {rank} of a job's traces, or files given by --before and --after; a "
         "rank "
-        "that is given twice is another run. Operators and modules are matched by their place in the tree, kernels "
+        "that is given twice is another run. A baseline of --save takes the place of a side's traces, and the result "
+        "is "
+        "the same. Operators and modules are matched by their place in the tree, kernels "
         "within them by name, grid and order: what was renamed, split, fused, or moved to another stream or into a "
         "graph "
         "is one row. Rows are those that change beyond noise and by --min.\n\n"
@@ -372,5 +420,6 @@ const cli_command cmd_diff = {
             {"heddle diff --fail-if 'step>3%' --fail-if 'launches>0' main.json.gz branch.json.gz", "as a gate"},
             {"heddle diff --before a1.json --before a2.json --after b1.json --after b2.json", "of two runs a side"},
             {"heddle diff 'main/rank{rank}.json' 'branch/rank{rank}.json'", "of jobs"},
+            {"heddle diff --save base.hds main.json.gz && heddle diff base.hds branch.json.gz", "from a baseline"},
             {0}},
 };
