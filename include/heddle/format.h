@@ -26,7 +26,7 @@ typedef struct hd_read_options {
     size_t size; /* of this struct; see "Options" in status.h */
     hd_args_wanted args;
     bool sources;          /* fill HD_COL_SOURCE and keep the repairs as patches of the input */
-    bool strict;           /* refuse repairs: the first damage is HD_ERR_DAMAGED */
+    bool strict;           /* refuse repairs and losses, also of the producer: HD_ERR_DAMAGED */
     bool keep_input;       /* make a pipe readable a second time (it is copied to a temporary file) */
     bool lazy;             /* a store's blocks are decoded when first used; other formats ignore it */
     unsigned threads;      /* 0: one per core */

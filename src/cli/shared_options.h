@@ -11,7 +11,8 @@
 
 #define OPTION_STRICT(at)                                                                                              \
     {                                                                                                                  \
-        .name = "strict", .kind = CLI_FLAG, at, .help = "fail if an input is damaged, even if it can be repaired"      \
+        .name = "strict", .kind = CLI_FLAG, at,                                                                        \
+        .help = "fail if anything of an input was repaired or lost, also by its producer"                              \
     }
 
 #define OPTION_BINARY(at)                                                                                              \

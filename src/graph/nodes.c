@@ -212,7 +212,7 @@ static bool cut_thread(graph_maker *m, const host_slice *list, size_t size, uint
 /* ---- queues ---- */
 
 typedef struct timed {
-    int64_t start;
+    int64_t start, launched; /* launched: INT64_MIN if the launch is unknown */
     uint32_t lane, work;
 } timed;
 
@@ -230,10 +230,7 @@ static void add_works(graph_maker *m, const timed *list, size_t count)
             launched = INT64_MIN;
         }
         g->lanes[g->lane_count - 1].node_count++;
-        if (work->launch != HD_NONE) {
-            int64_t start = graph_time(m->launches->launches[work->launch].start_ns);
-            launched = start > launched ? start : launched;
-        }
+        if (list[i].launched > launched) launched = list[i].launched;
         m->launched[g->node_count - m->first_work] = launched;
         m->nodes_of[list[i].work] = g->node_count;
         graph_add_node(g, HD_NODE_WORK, (uint32_t)work->row, list[i].start,
@@ -252,14 +249,22 @@ static bool make_queues(graph_maker *m)
     for (uint32_t i = 0; fine && i < all; i++) {
         const hd_work *work = &m->launches->works[i];
         m->nodes_of[i] = HD_NONE;
-        if (work->track < hd_trace_track_count(m->trace))
-            list[count++] = (timed){graph_time(work->start_ns), graph_lane_of_track(m->trace, work->track), i};
+        if (work->track >= hd_trace_track_count(m->trace)) continue;
+        bool is_launched = work->launch != HD_NONE;
+        list[count++] = (timed){
+            .start = graph_time(work->start_ns),
+            .launched = is_launched ? graph_time(m->launches->launches[work->launch].start_ns) : INT64_MIN,
+            .lane = graph_lane_of_track(m->trace, work->track),
+            .work = i,
+        };
     }
     if (fine) {
+        /* Activities that start together are in the order of their launches: that of the file differs by format. */
         HD_SORT_RUNS(list, spare, count, x, y,
-                     x->lane != y->lane     ? x->lane < y->lane
-                     : x->start != y->start ? x->start < y->start
-                                            : x->work < y->work);
+                     x->lane != y->lane           ? x->lane < y->lane
+                     : x->start != y->start       ? x->start < y->start
+                     : x->launched != y->launched ? x->launched < y->launched
+                                                  : x->work < y->work);
         add_works(m, list, count);
         m->g->slices_left_out -= count;
     }

@@ -7,7 +7,7 @@
 #include "base/memory/large.h"
 #include "base/sorted.h"
 #include "base/text/ends.h"
-#include "heddle/graph.h"
+#include "graph/preferred.h"
 #include "trace/event.h"
 #include "trace/lazy.h"
 #include "trace/spill.h"
@@ -23,10 +23,7 @@ static hd_string name_of(const hd_graph *g, uint32_t node)
     return hd_trace_string(g->trace, hd_event_at(g->trace, HD_KIND_SLICE, g->slices[node]).name);
 }
 
-/* Of two nodes that are ready at one time: whether the path goes by `b`. It is work rather than a thread's, then what
- * began later, then what is called more: the order of nodes is that of the file, and would make another path of the
- * same trace in another format. */
-static bool is_preferred(const hd_graph *g, uint32_t b, uint32_t a)
+bool graph_is_preferred(const hd_graph *g, uint32_t b, uint32_t a)
 {
     bool is_work_a = g->kinds[a] == HD_NODE_WORK, is_work_b = g->kinds[b] == HD_NODE_WORK;
     if (is_work_a != is_work_b) return is_work_b;
@@ -44,7 +41,7 @@ size_t hd_graph_bound(int64_t *out_ready, const hd_graph *graph, uint32_t node)
         int64_t ready = ready_at(graph, graph->froms[e], node);
         if (bound != SIZE_MAX && ready < *out_ready) continue;
         if (bound != SIZE_MAX && ready == *out_ready && graph->edge_kinds[e] == graph->edge_kinds[bound] &&
-            !is_preferred(graph, graph->froms[e], graph->froms[bound]))
+            !graph_is_preferred(graph, graph->froms[e], graph->froms[bound]))
             continue;
         *out_ready = ready;
         bound = e;
@@ -111,7 +108,7 @@ uint32_t hd_graph_last(const hd_graph *graph, int64_t from_ns, int64_t until_ns)
     for (uint32_t n = 0; n < graph->node_count; n++) {
         if (graph->starts[n] >= until_ns || (graph->starts[n] < from_ns && graph->ends[n] <= from_ns)) continue;
         int64_t end = graph->ends[n] < until_ns ? graph->ends[n] : until_ns;
-        if (end < latest || (end == latest && last != HD_NONE && !is_preferred(graph, n, last))) continue;
+        if (end < latest || (end == latest && last != HD_NONE && !graph_is_preferred(graph, n, last))) continue;
         latest = end;
         last = n;
     }

@@ -31,7 +31,7 @@ def random_trace(seed):
     """Processes, devices, streams, threads of numbers and texts; slices of all kinds, async ones, counters, flows and arguments."""
     rng = random.Random(seed)
     events, calls, ts = [], [], rng.choice((0, 10**9, 1700000000 * 10**6))
-    pids = rng.sample((1, 7, 4711, -3, "host", "a, b", "GPU 0 of 7"), rng.randrange(1, 4))
+    pids = rng.sample((1, 7, "7", 4711, -3, "host", "a, b", "GPU 0 of 7"), rng.randrange(1, 4))
     for n, pid in enumerate(pids):
         if rng.random() < 0.8:
             events.append({"ph": "M", "name": "process_name", "pid": pid, "args": {"name": rng.choice(("python", "GPU 1", "/device:GPU:0", "rank 3: x"))}})
@@ -57,6 +57,7 @@ def random_trace(seed):
                     events.append({"ph": "XX" if i == 3 else "X", "cat": rng.choice(("cpu_op", "cuda_runtime", "user_annotation")), "name": rng.choice(("cudaLaunchKernel", "aten::mm", f"ProfilerStep#{i}")),
                                    **where, **({"dur": rng.randrange(0, 40)} if rng.random() < 0.9 else {}), "args": {**args, "correlation": calls[-1]}})
                 else:
+                    events += [{"ph": "X", "name": "empty", **where, "dur": 0}] * rng.randrange(2)
                     events += [{"ph": "B", "cat": "c", "name": "b", **where, "args": args}, {"ph": "E", "name": "b", **where, "ts": at + 0.5, **({"tts": at} if i % 2 else {})}]
             events.append({"ph": "i", "s": rng.choice("tpg"), "cat": "mark", "name": "i", "pid": pid, "tid": tid, "ts": at})
             for i in range(rng.randrange(3)):

@@ -85,7 +85,9 @@ static char *patched(const char *name, const char *input, size_t input_size, con
 static void expect_patches(const char *name, const char *input, size_t input_size, const hd_trace *trace)
 {
     size_t size;
-    const hd_read_options strict = {.strict = true, .sources = true};
+    hd_read_options strict = {.strict = true, .sources = true};
+    for (size_t i = 0; i < hd_trace_ledger_count(trace); i++) /* of equal keys one is lost in valid JSON too */
+        strict.strict &= strcmp(hd_trace_ledger_at(trace, i)->code, "json.duplicate-key") != 0;
     char *text = patched(name, input, input_size, trace, &size), *before = dump_trace(trace, DUMP_CONTENT);
     if (!hd_trace_facts_of(trace)->needs_rewrite) {
         if (!hd_json_valid(text, size, 2000)) fail_msg("%s: not valid after patching: %.*s", name, (int)size, text);

@@ -169,6 +169,22 @@ static void test_otf2_write__flows_copies_collectives_and_counters(void **state)
     free(text);
 }
 
+static void test_otf2_write__a_size_beyond_64_bits_is_unknown_and_counted(void **state)
+{
+    (void)state;
+    ledger l = {0};
+    write_text_ok(
+        "[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"ncclKernel_AllReduce\",\"pid\":0,\"tid\":7,\"ts\":8,\"dur\":1,"
+        "\"args\":{\"device\":0,\"stream\":7,\"Collective name\":\"allreduce\",\"In msg nelems\":4611686018427387904,"
+        "\"Out msg nelems\":10,\"dtype\":\"Float\",\"Process Group Name\":\"3\",\"Process Group Ranks\":\"[0]\"}}]",
+        &l);
+    assert_string_equal(l.text, "otf2.bytes-beyond-64-bits 1\n");
+    if (!can_print()) skip();
+    char *text = printed("");
+    expect_in_order(text, (const char *const[]){"ALLREDUCE", "Sent: 0", "Received: 40", NULL});
+    free(text);
+}
+
 /* The busiest thread is another than the one that launched the copy, and a correlation id counts within its process. */
 static void test_otf2_write__the_far_side_of_a_copy_launched_it(void **state)
 {
@@ -328,6 +344,7 @@ int main(void)
         cmocka_unit_test(test_otf2_write__negative_times_shift_and_say_so),
         cmocka_unit_test(test_otf2_write__crossing_slices_go_to_lanes),
         cmocka_unit_test(test_otf2_write__flows_copies_collectives_and_counters),
+        cmocka_unit_test(test_otf2_write__a_size_beyond_64_bits_is_unknown_and_counted),
         cmocka_unit_test(test_otf2_write__the_far_side_of_a_copy_launched_it),
         cmocka_unit_test(test_otf2_write__memory_instants_are_metrics_too),
         cmocka_unit_test(test_otf2_write__global_instants_are_markers_too),

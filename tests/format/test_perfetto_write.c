@@ -487,7 +487,7 @@ static void test_perfetto_write__pids_and_tids_that_are_no_numbers_are_rows(void
         "instant @1000 on 7 \"y\"\n"
         "instant @1000 on 1 \"z\"\n"
         "instant @1000 on 4\n",
-        "");
+        "ids-merged 1\n");
 }
 
 static void test_perfetto_write__a_slice_that_is_never_closed_begins_only(void **state)
@@ -562,6 +562,21 @@ static void test_perfetto_write__arguments_keep_their_types(void **state)
         "long='0.1234567890123456789' e=1.0000000000000001e-09d huge='1e999' s='k' empty='' null= "
         "no=json \"[]\" list=[1][[2.5d]['x']][{y=false}] big='36893488147419103232'\n",
         "number-as-text 3\n");
+}
+
+static void test_perfetto_write__an_empty_slice_before_a_pair_stays_before_it(void **state)
+{
+    (void)state;
+    assert_shown(
+        "[{\"ph\":\"X\",\"pid\":1,\"tid\":7,\"name\":\"empty\",\"ts\":1,\"dur\":0},"
+        "{\"ph\":\"B\",\"pid\":1,\"tid\":7,\"name\":\"pair\",\"ts\":1},{\"ph\":\"E\",\"pid\":1,\"tid\":7,\"ts\":3},"
+        "{\"ph\":\"X\",\"pid\":1,\"tid\":7,\"name\":\"within\",\"ts\":5,\"dur\":0},"
+        "{\"ph\":\"X\",\"pid\":1,\"tid\":7,\"name\":\"around\",\"ts\":5,\"dur\":2}]",
+        NULL,
+        "clocks 6:1000 64:1000\ntrack 1 process 1\ntrack 2 below 1 thread 1/7\n"
+        "begin @1000 on 2 \"empty\"\nend @1000 on 2\nbegin @1000 on 2 \"pair\"\nend @3000 on 2\n"
+        "begin @5000 on 2 \"around\"\nbegin @5000 on 2 \"within\"\nend @5000 on 2\nend @7000 on 2\n",
+        "");
 }
 
 /* No legacy_json_value in any of it. */
@@ -823,7 +838,7 @@ static void test_perfetto_write__threads_without_numbers_get_some_for_their_samp
                  "sample @1000 of 12/1073741831 main user\nsample @2000 of 1073741832/7 main user\n"
                  "sample @3000 of 1073741833/1073741830 main user\nsample @4000 of 1073741834/7 main user\n"
                  "sample @5000 of 12/1073741835 main user\n",
-                 "number-made-up 5\n");
+                 "number-made-up 5\nids-merged 1\n");
     assert_shown("{\"traceEvents\":[" OF("\"pid\":\"one\",", "\"one.1\"", "1") X("a", 7, 1, 2) "]," FRAMES "}", "track",
                  "track 1 process 1073741824 \"one\"\ntrack 2 process 1\n"
                  "track 3 below 1 thread 1073741824/1073741825 \"one.1\"\ntrack 4 below 2 thread 1/7\n",
@@ -947,6 +962,7 @@ int main(void)
         cmocka_unit_test(test_perfetto_write__times_below_zero_are_shifted_and_real_time_stays),
         cmocka_unit_test(test_perfetto_write__what_is_finer_than_a_nanosecond_is_cut),
         cmocka_unit_test(test_perfetto_write__six_hundred_levels_take_two_tracks),
+        cmocka_unit_test(test_perfetto_write__an_empty_slice_before_a_pair_stays_before_it),
         cmocka_unit_test(test_perfetto_write__arguments_keep_their_types),
         cmocka_unit_test(test_perfetto_write__what_is_null_empty_or_deep_has_a_form_that_perfetto_loads),
         cmocka_unit_test(test_perfetto_write__equal_json_is_written_from_memory_and_the_same),

@@ -7,6 +7,7 @@ the other is later.
 """
 import argparse
 import json
+import math
 import pathlib
 import random
 import subprocess
@@ -137,8 +138,9 @@ class Graph:
                 self.lanes[tid] = [{"at": n, "tid": tid, "order": order} for n in cut(rows, order)]
         calls = {r["args"]["correlation"]: i for i, r in enumerate(rows) if r["cat"] == "cuda_runtime"}
         for stream in dict.fromkeys(r["tid"] for r in rows if r["pid"] % 2 == 0):
+            launched = lambda row: rows[calls[row["args"]["correlation"]]]["start"] if row["args"]["correlation"] in calls else -math.inf
             works = sorted((i for i, r in enumerate(rows) if r["cat"] in ("kernel", "gpu_memcpy") and r["tid"] == stream),
-                           key=lambda i: (rows[i]["start"], i))
+                           key=lambda i: (rows[i]["start"], launched(rows[i]), i))
             self.queues[stream] = []
             for i in works:
                 call = calls.get(rows[i]["args"]["correlation"])

@@ -429,16 +429,9 @@ static hd_status note_losses(reader *r)
     HD_TRY(note(r, "capture.bytes-skipped", HD_LEDGER_REPAIR, r->skipped_bytes, r->skipped_at));
     HD_TRY(note(r, "capture.events-missing", HD_LEDGER_LOSS, r->missing, HD_OFFSET_NONE));
     HD_TRY(note(r, "capture.names-lost", HD_LEDGER_LOSS, capture_lists_lost(r->context.lists), HD_OFFSET_NONE));
-    /* Events that the program chose to drop are not damage of the file. */
-    if (r->refused)
-        hd_builder_ledger(r->builder, CAPTURE_STAGE, "capture.dropped-newest", HD_LEDGER_LOSS, r->refused,
-                          HD_OFFSET_NONE);
-    if (r->evicted)
-        hd_builder_ledger(r->builder, CAPTURE_STAGE, "capture.dropped-oldest", HD_LEDGER_LOSS, r->evicted,
-                          HD_OFFSET_NONE);
-    if (r->nested)
-        hd_builder_ledger(r->builder, CAPTURE_STAGE, "capture.dropped-nested", HD_LEDGER_LOSS, r->nested,
-                          HD_OFFSET_NONE);
+    HD_TRY(note(r, "capture.dropped-newest", HD_LEDGER_LOSS, r->refused, HD_OFFSET_NONE));
+    HD_TRY(note(r, "capture.dropped-oldest", HD_LEDGER_LOSS, r->evicted, HD_OFFSET_NONE));
+    HD_TRY(note(r, "capture.dropped-nested", HD_LEDGER_LOSS, r->nested, HD_OFFSET_NONE));
     return note_end(r);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/memory/large.h"
 #include "base/sorted.h"
+#include "graph/preferred.h"
 #include "model/host/syncs.h"
 #include "trace/event.h"
 #include "trace/lazy.h"
@@ -115,6 +116,7 @@ static uint32_t last_node(const findings *f)
     for (uint32_t n = 0; n < f->graph->node_count; n++) {
         int64_t end = f->graph->ends[n] < f->until ? f->graph->ends[n] : f->until;
         if (end < latest || !findings_is_measured(f, n)) continue;
+        if (end == latest && last != HD_NONE && !graph_is_preferred(f->graph, n, last)) continue;
         latest = end;
         last = n;
     }

@@ -134,12 +134,13 @@ static hd_status sum_spans(info_lane *lanes, hd_roles *roles, hd_error *err)
         uint64_t slices;
         const slice_span *list = span_index_lane(&spans, i, &slices);
         busy_sum sum = {0, INT64_MIN};
+        int64_t ranks = spans.ticks.ranks; /* of a picosecond: lengths in ticks are not exact */
         for (uint64_t s = 0; s < slices; s++) {
             uint32_t at;
             const hd_block *block = hd_trace_block_of(&at, roles->trace, HD_KIND_SLICE, list[s].row);
-            if (is_busy(roles, block, at, lanes[i].sort)) add_busy(&sum, list[s].start, list[s].end);
+            if (is_busy(roles, block, at, lanes[i].sort)) add_busy(&sum, list[s].start / ranks, list[s].end / ranks);
         }
-        lanes[i].busy_ns = sum.busy / spans.units_per_ns;
+        lanes[i].busy_ns = sum.busy / spans.ticks.per_ns;
     }
     span_index_deinit(&spans);
     return HD_OK;

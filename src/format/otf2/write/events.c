@@ -96,10 +96,13 @@ static hd_status start_copy(emitter *e, open_region *region, const hd_event *eve
     return HD_OK;
 }
 
-static uint64_t product(uint64_t a, uint64_t b)
+/* A size beyond 64 bits is written as 0, as an unknown one. */
+static uint64_t message_bytes(ow_writer *w, uint64_t elements, uint64_t element_bytes)
 {
     uint64_t out;
-    return __builtin_mul_overflow(a, b, &out) ? UINT64_MAX : out;
+    if (!__builtin_mul_overflow(elements, element_bytes, &out)) return out;
+    w->notes[OW_BYTES_LOST]++;
+    return 0;
 }
 
 /* PyTorch gives the peer of `send` and `recv` by its rank in the job. */
@@ -111,7 +114,7 @@ static hd_status start_message(emitter *e, open_region *region, const hd_event *
     uint64_t peer = ow_arg_count(w, event, sends ? w->keys.destination : w->keys.source, UINT64_MAX);
     if (!(sends || receives) || own < 0 || own > INT32_MAX || peer > INT32_MAX || peer == (uint64_t)own) return HD_OK;
     uint64_t elements = ow_arg_count(w, event, w->keys.in_elements, 0);
-    uint64_t bytes = product(elements, ow_type_bytes(ow_arg_text(w, event, w->keys.dtype)));
+    uint64_t bytes = message_bytes(w, elements, ow_type_bytes(ow_arg_text(w, event, w->keys.dtype)));
     HD_TRY(ow_rank_pair(&region->comm, &takes_part, w, event, e->location, own, (int64_t)peer));
     region->root = peer > (uint64_t)own;
     region->received = bytes;
@@ -134,8 +137,8 @@ static hd_status start_collective(emitter *e, open_region *region, const hd_even
     uint64_t root = ow_arg_count(w, event, w->keys.root, UINT64_MAX);
     HD_TRY(ow_process_group(&region->comm, w, event, e->location));
     region->collective = op;
-    region->sent = product(ow_arg_count(w, event, w->keys.in_elements, 0), bytes);
-    region->received = product(ow_arg_count(w, event, w->keys.out_elements, 0), bytes);
+    region->sent = message_bytes(w, ow_arg_count(w, event, w->keys.in_elements, 0), bytes);
+    region->received = message_bytes(w, ow_arg_count(w, event, w->keys.out_elements, 0), bytes);
     region->root = own >= 0 && (uint64_t)own == root ? OTF2_COLLECTIVE_ROOT_SELF : OTF2_COLLECTIVE_ROOT_NONE;
     OW_TRY(w, OTF2_EvtWriter_MpiCollectiveBegin(e->out, NULL, time_of(w, event->start_ns)));
     return HD_OK;

@@ -298,6 +298,7 @@ static const struct {
     [OW_LANES] = {"otf2.lanes-added", HD_LEDGER_NOTE, false},
     [OW_TRACKS_EMPTY] = {"otf2.track-without-events", HD_LEDGER_NOTE, false},
     [OW_SHIFTED] = {"otf2.times-shifted", HD_LEDGER_NOTE, false},
+    [OW_BYTES_LOST] = {"otf2.bytes-beyond-64-bits", HD_LEDGER_LOSS, false},
 };
 
 static hd_status account(ow_writer *w)

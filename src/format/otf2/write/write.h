@@ -161,6 +161,7 @@ typedef enum ow_note {
     OW_LANES,
     OW_TRACKS_EMPTY,
     OW_SHIFTED,
+    OW_BYTES_LOST,
     OW_NOTE_COUNT
 } ow_note;
 

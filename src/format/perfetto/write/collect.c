@@ -1,5 +1,6 @@
 /* collect.c - one item of every event that becomes packets */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -221,6 +222,30 @@ static int by_time(const void *a, const void *b)
     return (x->row > y->row) - (x->row < y->row);
 }
 
+/* Whether a pair of events that comes after an empty slice in the input is not around it: see trace/index/nesting.c. */
+static bool follows_empty(const pf_writer *w, const pf_item *pair, const pf_item *empty)
+{
+    return pair->end > pair->start && pair->row > empty->row && (pf_item_event(w, pair).phase & HD_PHASE_MASK) == 'B';
+}
+
+/* Moves empty slices before pairs of events that are not around them. */
+static void put_empty_first(pf_writer *w)
+{
+    enum { LOOKED_AT = 64 };
+    for (size_t i = 1; i < w->item_count; i++) {
+        pf_item item = w->items[i];
+        if (item.end != item.start || pf_item_kind_of(&item) != PF_ITEM_SLICE) continue;
+        size_t to = i;
+        for (size_t at = i; at-- > 0 && i - at <= LOOKED_AT && w->items[at].start == item.start;) {
+            if (w->items[at].place != item.place) continue;
+            if (!follows_empty(w, &w->items[at], &item)) break;
+            to = at;
+        }
+        memmove(w->items + to + 1, w->items + to, (i - to) * sizeof item);
+        w->items[to] = item;
+    }
+}
+
 hd_status pf_collect(pf_writer *w, hd_error *err)
 {
     HD_TRY(collect_kind(w, HD_KIND_SLICE, collect_slices, err));
@@ -233,6 +258,7 @@ hd_status pf_collect(pf_writer *w, hd_error *err)
     w->notes[PF_NOTE_OBJECT] = hd_trace_row_count(w->trace, HD_KIND_OBJECT);
     w->notes[PF_NOTE_OTHER] = hd_trace_row_count(w->trace, HD_KIND_OTHER);
     if (!hd_large_sort(w->items, w->item_count, sizeof *w->items, by_time, w->large)) return HD_NOMEM(err);
+    put_empty_first(w);
     int64_t first = w->item_count ? w->items[0].start : 0;
     if (w->sample_count && (!w->item_count || w->samples[0].start < first)) first = w->samples[0].start;
     w->shift = first < 0 ? -first : 0;

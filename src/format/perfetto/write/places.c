@@ -164,6 +164,9 @@ hd_status pf_places_init(pf_writer *w, hd_error *err)
             const hd_track *track = hd_trace_track_at(w->trace, i);
             if ((track->kind == HD_TRACK_PROCESS) != (pass == 0)) continue;
             if (track->same_as < i) {
+                const hd_track *first = hd_trace_track_at(w->trace, track->same_as);
+                w->notes[PF_NOTE_IDS_MERGED] +=
+                    track->pid.type != first->pid.type || track->tid.type != first->tid.type;
                 join_twin(w, track);
                 continue;
             }

@@ -140,6 +140,7 @@ typedef enum pf_note {
     PF_NOTE_CROSSING,
     PF_NOTE_NUMBER_TEXT,
     PF_NOTE_NUMBER_MADE,
+    PF_NOTE_IDS_MERGED,
     PF_NOTE_COUNT
 } pf_note;
 
