@@ -27,7 +27,7 @@ NEXT := build/clang/compile.log
 quiet = @out=$$($(1) 2>&1) || { echo "$$out" >&2; exit 1; }
 
 .DEFAULT_GOAL := build
-.PHONY: help setup build release check-release portable demo static-libs dist test-dist wheel test-wheel static-libs-aarch64 dist-aarch64 test-dist-aarch64 deb test-deb test test-all test-threads test-gpu bench fuzz install format check-format clean
+.PHONY: help setup build release check-release portable demo static-libs dist test-dist wheel test-wheel static-libs-aarch64 dist-aarch64 test-dist-aarch64 deb test-deb site test-site test test-all test-threads test-gpu bench fuzz install format check-format clean
 
 help:                 ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -96,6 +96,14 @@ deb:                  ## Debian's packages, in build/deb
 
 test-deb: deb         ## install, use and remove them in a small Debian (debootstrap, as root), and do what packaging/Containerfile says
 	@tests/tree/deb.py build/deb
+
+site:                 ## the documentation as a web site in build/site, which is read and searched without a server
+	@tools/setup.sh site
+	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct 2>/dev/null || echo 0) NO_MKDOCS_2_WARNING=1 \
+	 build/site-tools/bin/mkdocs build --quiet -f tools/site/mkdocs.yml
+
+test-site: site       ## its links, and the site in a browser
+	@tests/docs/site.py build/site
 
 release:              ## check all that a release needs, and prepare it in build/release-VERSION, unpublished (RELEASE_KEY=… signs)
 	@tools/release.py

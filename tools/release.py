@@ -5,8 +5,8 @@ usage: tools/release.py [--check]
 
 It checks that one version is in all places, that CHANGELOG.md and debian/changelog have a dated section of it, that the tree is
 clean and its commit has the tag vVERSION; --check ends here. Then it runs the tests, and builds the archives of x86-64 and aarch64
-and the wheel twice, the second time in a clone in build/again: both must be the same, bit by bit. It adds the SBOMs, SHA256SUMS
-and, if RELEASE_KEY names a key of gpg, the signature SHA256SUMS.asc.
+and the wheel twice, the second time in a clone in build/again: both must be the same, bit by bit. It adds the site of
+the documentation, the SBOMs, SHA256SUMS and, if RELEASE_KEY names a key of gpg, the signature SHA256SUMS.asc.
 """
 import hashlib
 import os
@@ -28,7 +28,7 @@ PLACES = (
 # What builds each thing, and where it is then. The static libraries are built once: they are Debian's sources, by a pinned version.
 BUILT = {"dist": "build/dist/*.tar.*", "dist-aarch64": "build/dist-aarch64/*.tar.*", "wheel": "build/wheel/*.whl"}
 SHARED = ("build/dist-libs", "build/dist-libs-aarch64", "build/glibc-2.28", "build/glibc-2.28-aarch64", "build/wheel-tools", "src/view/web/node_modules")
-TESTS = ("test", "test-dist", "test-dist-aarch64", "test-wheel")
+TESTS = ("test", "test-dist", "test-dist-aarch64", "test-wheel", "test-site")
 
 
 def git(root, *words):
@@ -100,6 +100,7 @@ def gather(root, out, made):
     for pattern in BUILT.values():
         for path in root.glob(pattern):
             shutil.copy(path, out)
+    shutil.copytree(root / "build/site", out / "site")
     for sbom in [*root.glob("build/dist/*.cdx.json"), *root.glob("build/dist-aarch64/*.cdx.json")]:
         shutil.copy(sbom, out)
         made[sbom.name] = hashlib.sha256(sbom.read_bytes()).hexdigest()
@@ -136,7 +137,7 @@ def main(words):
     gather(ROOT, out, first)
     print(f"release: {sign(out, os.environ.get('RELEASE_KEY'))}")
     print(f"release: build/release-{version} is ready; nothing was published. To publish: push the tag v{version}, upload the folder's files, "
-          f"and the wheel to the package index")
+          f"the wheel to the package index, and site/ to a web server")
     return 0
 
 

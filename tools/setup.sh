@@ -6,6 +6,7 @@
 #   tools/setup.sh bench    and what `make bench` needs besides
 #   tools/setup.sh dist     and what `make dist` needs besides: archives to link in, and what builds those that Debian lacks
 #   tools/setup.sh dist-aarch64  and the compiler for aarch64, with qemu-user to try what it makes
+#   tools/setup.sh site     what `make site` and `make test-site` need, and no more than that
 #   tools/setup.sh deb      what `make deb` and `make test-deb` need, and no more than that
 set -eu
 
@@ -17,6 +18,7 @@ test) packages="$packages time linux-perf trace-cmd abigail-tools chromium pytho
                           libopenmpi-dev openmpi-bin libmpich-dev mpich iproute2" ;;
 dist) packages="$packages dpkg-dev nasm make libelf-dev zlib1g-dev libbz2-dev python3-dev python3-venv" ;;
 dist-aarch64) packages="$packages dpkg-dev make libelf-dev zlib1g-dev libbz2-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" ;;
+site) packages="python3 python3-pip python3-venv nodejs npm chromium" ;;
 deb) packages="build-essential debhelper dpkg-dev lintian debootstrap gcc meson ninja-build pkg-config python3 libisal-dev libzstd-dev libxxhash-dev
                libotf2-trace-dev libexpat1-dev libmicrohttpd-dev libsqlite3-dev libedit-dev libdw-dev libelf-dev liblzma-dev nodejs npm" ;;
 bench) packages="$packages libsimdjson-dev isal time python3-otf2" ;;
@@ -122,7 +124,19 @@ install_peers() {
         echo "setup: pip install failed: the tests with pyarrow, DuckDB, pandas, notebooks and the like are skipped" >&2
     fi
 }
+# What makes the site of docs/, in a virtual environment of its own.
+install_site() {
+    install_modules tools/site "the site has no search"
+    install_modules tests/web "the site is not tried in a browser"
+    folder=$root/build/site-tools
+    if cmp -s "$root/tools/site/requirements.txt" "$folder/.heddle-lock"; then return; fi
+    echo "setup: installing MkDocs in build/site-tools"
+    python3 -m venv "$folder"
+    "$folder/bin/pip" install --quiet --disable-pip-version-check --only-binary :all: -r "$root/tools/site/requirements.txt"
+    cp "$root/tools/site/requirements.txt" "$folder/.heddle-lock"
+}
 finish() {
+    if [ "${1:-}" = site ]; then install_site; exit 0; fi
     install_modules src/view/web "heddle view has no page"
     if [ "${1:-}" = test ]; then
         install_modules tests/web "the tests in a browser are skipped"

@@ -258,6 +258,9 @@ void cli_term_init(cli_run *run);
 /* The escape sequence for a look ("" without colour); CLI_PLAIN ends it. */
 const char *cli_style(const cli_run *run, cli_look look);
 
+/* A line before a table: a blank line, the name in bold, and what it means, dim. */
+void cli_print_heading(cli_run *run, const char *name, const char *meaning);
+
 /* printf to standard output; the first failure is kept in run->out_error. */
 void cli_print(cli_run *run, const char *format, ...) HD_PRINTF(2, 3);
 

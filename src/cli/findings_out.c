@@ -45,12 +45,15 @@ static void print_wrapped(cli_run *run, const char *head, const char *text, size
     cli_print(run, "\n");
 }
 
-static void print_cell(cli_run *run, const char *head, const hd_table *table, size_t row, const char *name)
+static void print_cell(cli_run *run, cli_look look, const char *head, const hd_table *table, size_t row,
+                       const char *name)
 {
     size_t size, column = hd_table_find_column(table, name);
     if (column == SIZE_MAX || hd_table_is_null(table, row, column)) return;
     const char *text = hd_table_get_string(&size, table, row, column);
+    cli_print(run, "%s", look == CLI_PLAIN ? "" : cli_style(run, look));
     print_wrapped(run, head, text, size, 5);
+    cli_print(run, "%s", look == CLI_PLAIN ? "" : cli_style(run, CLI_PLAIN));
 }
 
 /* "12.3ms" of a column into out; false: it has no value. */
@@ -91,10 +94,10 @@ static void print_finding(cli_run *run, const hd_table *table, size_t row)
     }
     print_place(run, table, row);
     cli_print(run, "\n");
-    print_cell(run, "", table, row, "finding");
-    print_cell(run, "? ", table, row, "reason");
-    print_cell(run, "? ", table, row, "trust_reason");
-    if (row < WITH_ADVICE) print_cell(run, "> ", table, row, "advice");
+    print_cell(run, CLI_PLAIN, "", table, row, "finding");
+    print_cell(run, CLI_DIM, "? ", table, row, "reason");
+    print_cell(run, CLI_DIM, "? ", table, row, "trust_reason");
+    if (row < WITH_ADVICE) print_cell(run, CLI_PLAIN, "> ", table, row, "advice");
 }
 
 void cli_print_findings(cli_run *run, const hd_table *table, size_t rows)

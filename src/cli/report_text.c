@@ -45,22 +45,27 @@ static void print_table(const report_text *t, const hd_table *table)
     /* A line that says that there is one more would take the place of that row. */
     size_t first = t->all || most + 1 >= rows ? rows : (size_t)most;
     if (cli_table_without(&shown, table, "", t->start_ns, &t->run->err) != HD_OK) return;
-    cli_print(t->run, "\n%s%s%s: %s\n", cli_style(t->run, CLI_BOLD), name, cli_style(t->run, CLI_PLAIN),
-              report_table_of(t->about, name, strlen(name))->meaning);
+    cli_print_heading(t->run, name, report_table_of(t->about, name, strlen(name))->meaning);
     if (cli_is_findings(table))
         cli_print_findings(t->run, table, first);
     else
         report_print_rows(t->run, shown, first);
-    if (first < rows) cli_print(t->run, "  … %s more rows; --rows, --all\n", hd_text_count(text, rows - first));
+    if (first < rows)
+        cli_print(t->run, "%s  … %s more rows; --rows, --all%s\n", cli_style(t->run, CLI_DIM),
+                  hd_text_count(text, rows - first), cli_style(t->run, CLI_PLAIN));
     hd_table_free(shown);
 }
 
 static void print_tables(const report_text *t)
 {
+    const char *plain = cli_style(t->run, CLI_PLAIN), *dim = cli_style(t->run, CLI_DIM);
     bool any = false;
     if (t->path) report_print_path(t->run, t->path);
-    cli_print(t->run, "%s%s: %s\n", t->path ? "  " : "", t->about->name, t->about->title);
-    if (t->path && t->about->says_trust && t->report->trust) cli_print(t->run, "  trust: %s\n", t->report->trust_text);
+    cli_print(t->run, "%s%s%s: %s%s\n", t->path ? "  " : "", t->about->name, dim, t->about->title, plain);
+    if (t->path && t->about->says_trust && t->report->trust)
+        cli_print(t->run, "%s  trust: %s%s\n",
+                  hd_table_row_count(t->report->trust) ? cli_style(t->run, CLI_YELLOW) : dim, t->report->trust_text,
+                  plain);
     for (size_t i = 0; i < t->report->table_count; i++) {
         const hd_table *table = t->report->tables[i];
         const bool is_of_ranks = strcmp(hd_table_name(table), "ranks") == 0;

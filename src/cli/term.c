@@ -35,6 +35,13 @@ const char *cli_style(const cli_run *run, cli_look look)
     return run->color ? escapes[look] : "";
 }
 
+void cli_print_heading(cli_run *run, const char *name, const char *meaning)
+{
+    const char *plain = cli_style(run, CLI_PLAIN);
+    cli_print(run, "\n%s%s%s%s: %s%s\n", cli_style(run, CLI_BOLD), name, plain, cli_style(run, CLI_DIM), meaning,
+              plain);
+}
+
 static void keep_error(cli_run *run)
 {
     if (!run->out_error) run->out_error = errno ? errno : EIO;

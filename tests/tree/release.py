@@ -105,9 +105,10 @@ class Release(unittest.TestCase):
     def test_what_is_published(self):
         self.write("build/dist/a.tar.gz", "1")
         self.write("build/dist/a.cdx.json", "{}")
+        self.write("build/site/index.html", "")
         out = self.root / "build/release-2.3.4"
         release.gather(self.root, out, release.hashes(self.root))
-        self.assertEqual(sorted(path.name for path in out.iterdir()), ["SHA256SUMS", "a.cdx.json", "a.tar.gz"])
+        self.assertEqual(sorted(path.name for path in out.iterdir()), ["SHA256SUMS", "a.cdx.json", "a.tar.gz", "site"])
         subprocess.run(["sha256sum", "--quiet", "--check", "SHA256SUMS"], cwd=out, check=True)
         self.assertIn("unsigned", release.sign(out, None))
         self.assertFalse((out / "SHA256SUMS.asc").exists())

@@ -90,7 +90,7 @@ static int run(cli_run *run)
     hd_table_free(table);
     for (size_t i = 0; !brief && i < hd_format_count(); i++) {
         const hd_format_info *info = hd_format_at(i);
-        cli_print(run, "\n%s%s%s: %s\n", cli_style(run, CLI_BOLD), info->name, cli_style(run, CLI_PLAIN), info->title);
+        cli_print_heading(run, info->name, info->title);
         if (info->writes) cli_print(run, "  keeps  %s\n  loses  %s\n", info->keeps, info->loses);
     }
     if (!brief) print_lookalikes(run);

@@ -75,8 +75,7 @@ static void print_table(cli_run *run, const hd_table *table, int64_t start_ns)
     hd_table *shown;
     char text[HD_VALUE_TEXT_BYTES];
     if (!rows || cli_table_without(&shown, table, "", start_ns, &run->err) != HD_OK) return;
-    cli_print(run, "\n%s%s%s: %s\n", cli_style(run, CLI_BOLD), hd_table_name(table), cli_style(run, CLI_PLAIN),
-              meaning_of(hd_table_name(table)));
+    cli_print_heading(run, hd_table_name(table), meaning_of(hd_table_name(table)));
     report_print_rows(run, shown, first);
     if (first < rows) cli_print(run, "  … %s more rows; --all\n", hd_text_count(text, rows - first));
     hd_table_free(shown);

@@ -150,7 +150,7 @@ static void print_table(cli_run *run, const char *title, const hd_table *table, 
     char text[HD_VALUE_TEXT_BYTES];
     size_t count = hd_table_row_count(table);
     if (!count || cli_table_without(&shown, table, "", 0, &run->err) != HD_OK) return;
-    cli_print(run, "\n%s%s%s: %s\n", cli_style(run, CLI_BOLD), hd_table_name(table), cli_style(run, CLI_PLAIN), title);
+    cli_print_heading(run, hd_table_name(table), title);
     report_print_rows(run, shown, count < rows + 2 ? count : rows);
     if (count >= rows + 2) cli_print(run, "  … %s more rows; --all\n", hd_text_count(text, count - rows));
     hd_table_free(shown);
