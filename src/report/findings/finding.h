@@ -104,6 +104,7 @@ struct findings {
     uint8_t *sync_is_taken;  /* by call */
     uint32_t *syncs_by_row;  /* calls, by their row of the slice table */
     const hd_report_input *input;
+    const char *model; /* of the GPUs, as given; NULL: as the trace says */
     finding *list;
     uint32_t count;
     size_t capacity;
@@ -116,8 +117,9 @@ struct findings {
 };
 
 /* All findings of the trace, ranked: what saves most first, then what is not known by its amount, then what saves only
- * once the first is solved. options: the report's. The caller deinits either way. Errors: MEMORY, LIMIT, ARGUMENT. */
-hd_status findings_init(findings *out, const hd_report_input *input, const gpu_options *options, hd_error *err);
+ * once the first is solved. options: the report's; model: of the GPUs, NULL: as the trace says. The caller deinits either way. Errors: MEMORY, LIMIT, ARGUMENT. */
+hd_status findings_init(findings *out, const hd_report_input *input, const gpu_options *options, const char *model,
+                        hd_error *err);
 void findings_rank(findings *findings); /* list.c */
 /* Adds those of memory, and ranks again. devices, reserved: tables of report memory; NULL: there is none.
  * memory_limit.c */

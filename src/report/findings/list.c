@@ -97,9 +97,10 @@ void findings_rank(findings *f)
     if (f->count) hd_sort(f->list, f->count, sizeof *f->list, by_rank);
 }
 
-hd_status findings_init(findings *out, const hd_report_input *input, const gpu_options *options, hd_error *err)
+hd_status findings_init(findings *out, const hd_report_input *input, const gpu_options *options, const char *model,
+                        hd_error *err)
 {
-    *out = (findings){0};
+    *out = (findings){.model = model};
     HD_TRY(findings_prepare(out, input, options, err));
     if (!out->scope.device_count || out->until <= out->from) return HD_OK;
     for (const finding_rule *const *rule = finding_rules; *rule; rule++)
