@@ -81,7 +81,8 @@ const finding_rule finding_tensor_cores = {
     .about.code = "no-tensor-cores",
     .about.severity = "warning",
     .about.meaning = "matrix products or convolutions of 32-bit floats without Tensor Cores",
-    .about.advice = "torch.autocast('cuda', dtype=torch.bfloat16), or torch.set_float32_matmul_precision('high') and "
+    .about.advice = "torch.autocast('cuda', dtype=torch.bfloat16) (float16 on V100 and T4), or "
+                    "torch.set_float32_matmul_precision('high') and "
                     "torch.backends.cudnn.allow_tf32 = True for TF32.",
     .find = find,
 };
