@@ -7,9 +7,10 @@
  *          track, its process, or the process's name: "rank 3: python") and within a process. An id that
  *          several processes of the rank have belongs to the process whose activities the track shows (as the trace
  *          says, or by ids that only one has); else the process is guessed (docs/reports/definitions.md) and counted as
- *          such. If a process was recorded twice with the same ids, the last call before the activity is taken. An
- *          activity without an id is matched by the flow that ends at it. A launch may have many activities: those of a
- *          graph.
+ *          such. If a process was recorded twice with the same ids, the last call before the activity is taken. If no
+ *          activity has an id, by the id of the operator (argument External id) where one launching call has it. An
+ *          activity still without a launch is matched by the flow that ends at it. A launch may have many activities:
+ *          those of a graph.
  */
 #ifndef HEDDLE_LAUNCHES_H
 #define HEDDLE_LAUNCHES_H

@@ -63,12 +63,37 @@ const report_gpu *report_gpu_with(hd_string *out_name, const hd_gpus *gpus, hd_s
     return NULL;
 }
 
+/* Names with this word are all of one entry, or it is a whole name. */
+static bool is_only_with(const hd_gpus *gpus, hd_string word, const report_gpu *gpu)
+{
+    if (report_gpu_find(gpus, word)) return true;
+    for (size_t i = 0; i < gpus->name_count; i++)
+        if (has_word(gpus->names[i].text, word) && &gpus->list[gpus->names[i].gpu] != gpu) return false;
+    return true;
+}
+
+static hd_status refuse_several(const hd_gpus *gpus, hd_string word, hd_error *err)
+{
+    char list[160] = "";
+    for (size_t i = 0, size = 0; i < gpus->name_count; i++) {
+        hd_string name = gpus->names[i].text;
+        if (!has_word(name, word) || size + name.size + 5 > sizeof list) continue;
+        size +=
+            (size_t)snprintf(list + size, sizeof list - size, "%s'%.*s'", size ? ", " : "", (int)name.size, name.data);
+    }
+    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "gpu: '%.*s' may be %s", (int)word.size, word.data,
+                        list);
+}
+
 hd_status report_gpu_named(const report_gpu **out, const hd_gpus *gpus, const char *name, hd_error *err)
 {
     char best[80] = "";
     unsigned distance = UINT_MAX;
-    *out = report_gpu_find(gpus, (hd_string){name, strlen(name)});
-    if (*out) return HD_OK;
+    hd_string text = {name, strlen(name)}, full;
+    *out = report_gpu_find(gpus, text);
+    if (!*out) *out = report_gpu_with(&full, gpus, text);
+    if (*out && is_only_with(gpus, text, *out)) return HD_OK;
+    if (*out) return refuse_several(gpus, text, err);
     for (size_t i = 0; i < gpus->name_count; i++) {
         char known[sizeof best];
         const char *nearest = NULL;

@@ -26,7 +26,7 @@ typedef struct report_gpu {
 const report_gpu *report_gpu_find(const hd_gpus *gpus, hd_string name);
 /* The first entry whose name contains `word` as a whole word, and its name. */
 const report_gpu *report_gpu_with(hd_string *out_name, const hd_gpus *gpus, hd_string word);
-/* As report_gpu_find; ARGUMENT, with a name that is near, where the table does not have it. */
+/* Of that name, or with it as a word, if that is one entry; else ARGUMENT, with a name that is near. */
 hd_status report_gpu_named(const report_gpu **out, const hd_gpus *gpus, const char *name, hd_error *err);
 
 /* share/gpus.toml */

@@ -1,11 +1,14 @@
 /* join.c - joins activities and their calls by correlation id
  *
+ * If no activity has one, by the id of their operator, `External id`, where only one launching call has it.
+ *
  * Both are sorted by id with a radix sort, then walked together. The few calls of one id are sorted by comparing: first
  * by track, to find nested calls; then the rest by time, so that an activity finds the last call before it.
  */
 #include <stdlib.h>
 
 #include "base/sorted.h"
+#include "model/args/args.h"
 #include "model/launches/impl.h"
 #include "trace/event.h"
 
@@ -20,6 +23,7 @@ typedef struct joiner {
     size_t call_count, work_count;
     keyed *scratch;
     launch_ties ties; /* where a rank has several processes that call */
+    bool by_operator; /* ids are those of operators */
 } joiner;
 
 /* ---- sorting ---- */
@@ -241,6 +245,7 @@ static bool count_ties(joiner *j, uint32_t work, const candidate *list, size_t c
 static bool assign_launch(joiner *j, uint32_t work, const candidate *list, size_t count)
 {
     launch_finder *f = j->f;
+    if (j->by_operator && run_of(list, count, launch_rank(f, f->works[work].track)).count != 1) return true;
     uint32_t call = choose(f, list, count, &f->works[work]);
     f->works[work].launch = call;
     if (call != HD_NONE) f->calls[call].is_needed = true;
@@ -258,6 +263,34 @@ static bool assign_creator(joiner *j, uint32_t work, const candidate *list, size
     return true;
 }
 
+static int64_t operator_at(gpu_arg *arg, const hd_trace *trace, uint64_t row)
+{
+    uint32_t at;
+    int64_t id;
+    const hd_block *block = hd_trace_block_of(&at, trace, HD_KIND_SLICE, row);
+    return gpu_arg_whole(&id, arg, block, at) ? id : 0;
+}
+
+/* The ids of operators of activities and launching calls. */
+static bool read_operators(joiner *j)
+{
+    launch_finder *f = j->f;
+    gpu_arg arg;
+    if (!gpu_arg_init(&arg, f->trace, "External id")) return false;
+    j->by_operator = gpu_arg_is_used(&arg);
+    j->call_count = 0;
+    for (size_t i = 0; j->by_operator && i < f->call_count; i++) {
+        int64_t id = f->calls[i].sort == HD_LAUNCH_UNKNOWN ? 0 : operator_at(&arg, f->trace, f->calls[i].row);
+        if (id) j->calls[j->call_count++] = (keyed){(uint64_t)id, (uint32_t)i};
+    }
+    for (size_t i = 0; j->call_count && i < f->work_count; i++) {
+        int64_t id = operator_at(&arg, f->trace, f->works[i].row);
+        if (id) j->works[j->work_count++] = (keyed){(uint64_t)id, (uint32_t)i};
+    }
+    gpu_arg_deinit(&arg);
+    return true;
+}
+
 static bool join(joiner *j)
 {
     launch_finder *f = j->f;
@@ -272,6 +305,7 @@ static bool join(joiner *j)
     for (size_t i = 0; i < f->work_count; i++) {
         if (f->works[i].id) j->works[j->work_count++] = (keyed){(uint64_t)f->works[i].id, (uint32_t)i};
     }
+    if (!j->work_count && !read_operators(j)) return false;
     sort_by_id(j->calls, j->call_count, j->scratch);
     sort_by_id(j->works, j->work_count, j->scratch);
     if (f->has_several && (!walk(j, j->works, j->work_count, count_ties) || !launches_find_owners(f, &j->ties)))

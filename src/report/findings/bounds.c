@@ -46,7 +46,7 @@ static int64_t new_start(const findings *f, uint32_t n)
     if (bound == SIZE_MAX) return g->starts[n];
     for (size_t e = g->first_edges[n]; e < g->first_edges[n + 1]; e++) {
         uint32_t from = g->froms[e];
-        if (f->freed[n] && g->edge_kinds[e] == HD_EDGE_SYNC) continue;
+        if (f->freed[n] && (g->edge_kinds[e] == HD_EDGE_SYNC || g->edge_kinds[e] == HD_EDGE_EVENT)) continue;
         int64_t now = g->ends[from] <= g->starts[n] ? new_end(f, from) : f->new_starts[from];
         if (e == bound) now += g->starts[n] - ready;
         if (now > start) start = now;
@@ -154,7 +154,7 @@ static void bound_one(findings *f, uint32_t index)
     }
     of->saves = whole;
     of->how = FINDING_BY_PATH;
-    if (!of->frees_waits) of->saves = of->path;
+    if (!of->frees_waits && !of->frees_queues) of->saves = of->path;
     if (of->saves > 0 && f->is_complete) {
         set_claims(f, index, true);
         int64_t by_replay = saved(f);

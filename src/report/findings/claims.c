@@ -116,6 +116,14 @@ static bool free_sync(findings *f, uint32_t sync)
     return findings_show(f, call->row, call->end - call->start);
 }
 
+bool findings_free_queue(findings *f, uint32_t node)
+{
+    last_of(f)->frees_queues = true;
+    last_of(f)->events++;
+    findings_show(f, f->graph->slices[node], f->graph->ends[node] - f->graph->starts[node]);
+    return add_claim(f, (finding_claim){node, f->count - 1, HD_NO_TIME, 0});
+}
+
 bool findings_show(findings *f, int64_t row, int64_t length)
 {
     finding *of = last_of(f);

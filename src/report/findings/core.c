@@ -213,28 +213,54 @@ static bool mark_names(findings *f)
 
 /* ---- arguments ---- */
 
-hd_status findings_read_numbers(double **out, const findings *f, const char *name, hd_error *err)
+/* Calls `read` for each activity that is of `name`. */
+typedef void read_value(void *out, size_t at, const findings *f, gpu_arg *arg, const hd_block *block, uint32_t row);
+
+static hd_status read_values(void **out, size_t size, const findings *f, const char *name, read_value *read,
+                             hd_error *err)
 {
     const hd_launches *l = f->scope.launches;
     const hd_trace *trace = f->scope.trace;
     gpu_arg arg;
     *out = NULL;
     if (!gpu_arg_init(&arg, trace, name)) return HD_NOMEM(err);
-    if (!gpu_arg_is_used(&arg)) return HD_OK;
-    *out = hd_large_new(l->work_count + 1, sizeof **out, f->scope.large);
+    bool is_used = gpu_arg_is_used(&arg);
+    if (is_used) *out = hd_large_new(l->work_count + 1, size, f->scope.large);
     for (size_t b = 0, at = 0; *out && b < hd_trace_block_count(trace, HD_KIND_SLICE) && at < l->work_count; b++) {
         const hd_block *block = hd_trace_block_at(trace, HD_KIND_SLICE, b);
-        for (; at < l->work_count && l->works[at].row < block->first_row + block->row_count; at++) {
-            hd_value value;
-            double number;
-            bool has_one = gpu_arg_get(&value, &arg, block, (uint32_t)(l->works[at].row - block->first_row)) &&
-                           hd_value_double(&number, trace, value);
-            (*out)[at] = has_one ? number : NAN;
-        }
+        for (; at < l->work_count && l->works[at].row < block->first_row + block->row_count; at++)
+            read(*out, at, f, &arg, block, (uint32_t)(l->works[at].row - block->first_row));
         hd_trace_release(trace, block);
     }
     gpu_arg_deinit(&arg);
-    return *out ? HD_OK : HD_NOMEM(err);
+    return *out || !is_used ? HD_OK : HD_NOMEM(err);
+}
+
+static void read_number(void *out, size_t at, const findings *f, gpu_arg *arg, const hd_block *block, uint32_t row)
+{
+    hd_value value;
+    double number;
+    bool has_one = gpu_arg_get(&value, arg, block, row) && hd_value_double(&number, f->scope.trace, value);
+    ((double *)out)[at] = has_one ? number : NAN;
+}
+
+static void read_text(void *out, size_t at, const findings *f, gpu_arg *arg, const hd_block *block, uint32_t row)
+{
+    hd_value value;
+    uint32_t text = gpu_arg_text(arg, block, row);
+    bool is_whole = text == HD_STRING_NONE && gpu_arg_get(&value, arg, block, row);
+    (void)f;
+    ((uint32_t *)out)[at] = is_whole ? (uint32_t)value.bits : text;
+}
+
+hd_status findings_read_numbers(double **out, const findings *f, const char *name, hd_error *err)
+{
+    return read_values((void **)out, sizeof **out, f, name, read_number, err);
+}
+
+hd_status findings_read_texts(uint32_t **out, const findings *f, const char *name, hd_error *err)
+{
+    return read_values((void **)out, sizeof **out, f, name, read_text, err);
 }
 
 /* ---- all of it ---- */

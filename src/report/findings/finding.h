@@ -34,7 +34,7 @@ enum { FINDING_TEXT = 400, FINDING_EVIDENCE = 5 };
 typedef struct findings findings;
 typedef struct finding_rule {
     hd_finding_code about; /* docs/findings/CODE.md */
-    /* NULL: findings_add_memory finds it */
+    /* NULL: another rule's finds it, or findings_add_memory */
     hd_status (*find)(findings *f, const struct finding_rule *rule, hd_error *err);
     int least_part; /* findings_gather: 5 is a fifth of the whole on the path, or there is no finding; 0: any */
 } finding_rule;
@@ -46,7 +46,8 @@ extern const finding_rule finding_overhead, finding_data_loading, finding_garbag
     finding_memory_limit, finding_cpu_starved, finding_recompilation, finding_host_collectives, finding_optimizer_loop,
     finding_few_blocks, finding_small_collectives, finding_unfused_elementwise, finding_same_stream_copy,
     finding_roofline_gap, finding_memory_growth, finding_allocator_retries, finding_memory_fragments,
-    finding_default_stream, finding_low_clock;
+    finding_default_stream, finding_low_clock, finding_event_wait, finding_uneven_kernel, finding_uneven_collective,
+    finding_low_occupancy, finding_data_parallel, finding_slow_layer, finding_unaligned_matmul;
 /* The table, in the order in which rules claim; ends with NULL. */
 extern const finding_rule *const finding_rules[];
 
@@ -70,6 +71,7 @@ typedef struct finding {
     int64_t freed;        /* with frees_waits: how long any of its calls or claimed activities runs */
     int64_t device_needs; /* waits that are in no edge go: a device needs so much in any case; HD_NO_TIME: none do */
     bool frees_waits;     /* a path means nothing then, since it goes through the activity waited for */
+    bool frees_queues;    /* the same of activities that wait for events; streams may overlap then */
     bool is_of_host;      /* never below the busy time of a device */
     bool has_other_ranks; /* in its time may be waiting for ranks that are not there */
     bool is_of_all_ranks; /* its cause is on the host, and slows the ranks that are not in the trace too */
@@ -104,6 +106,7 @@ struct findings {
     uint8_t *sync_is_taken;  /* by call */
     uint32_t *syncs_by_row;  /* calls, by their row of the slice table */
     const hd_report_input *input;
+    const char *model; /* of the GPUs, as given; NULL: as the trace says */
     finding *list;
     uint32_t count;
     size_t capacity;
@@ -116,8 +119,9 @@ struct findings {
 };
 
 /* All findings of the trace, ranked: what saves most first, then what is not known by its amount, then what saves only
- * once the first is solved. options: the report's. The caller deinits either way. Errors: MEMORY, LIMIT, ARGUMENT. */
-hd_status findings_init(findings *out, const hd_report_input *input, const gpu_options *options, hd_error *err);
+ * once the first is solved. options: the report's; model: of the GPUs, NULL: as the trace says. The caller deinits either way. Errors: MEMORY, LIMIT, ARGUMENT. */
+hd_status findings_init(findings *out, const hd_report_input *input, const gpu_options *options, const char *model,
+                        hd_error *err);
 void findings_rank(findings *findings); /* list.c */
 /* Adds those of memory, and ranks again. devices, reserved: tables of report memory; NULL: there is none.
  * memory_limit.c */
@@ -158,6 +162,8 @@ uint32_t findings_name(const findings *f, uint32_t node); /* string; HD_STRING_N
 /* By index of works the number that an argument of this name has, NAN where there is none; *out NULL: no event has such
  * an argument. The caller frees it with hd_large_free. */
 hd_status findings_read_numbers(double **out, const findings *f, const char *name, hd_error *err);
+/* The same of texts, or of what is no text as it is written: strings; HD_STRING_NONE. */
+hd_status findings_read_texts(uint32_t **out, const findings *f, const char *name, hd_error *err);
 static inline bool findings_is_work(const findings *f, uint32_t node)
 {
     return node >= f->first_work;
@@ -196,6 +202,8 @@ void findings_drop(findings *f);
 bool findings_claim(findings *f, uint32_t node, int64_t most);
 /* Only this part of all that the last finding claims can be saved: the rest is anybody's again. */
 void findings_scale(findings *f, double part);
+/* The last finding frees an activity from waiting for events. false: no memory. */
+bool findings_free_queue(findings *f, uint32_t node);
 bool findings_show(findings *f, int64_t row, int64_t length); /* evidence of the last finding; true */
 /* Keeps the last finding if its claims are large enough, with amount, device and evidence; else, or if the rest of the
  * whole is too small, *out is NULL. */

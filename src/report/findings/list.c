@@ -21,18 +21,23 @@ const finding_rule *const finding_rules[] = {
     &finding_sync_copy,
     &finding_sync_call,
     &finding_small_collectives,
+    &finding_uneven_collective,
     &finding_same_stream_communication,
     &finding_exposed_communication,
     &finding_same_stream_copy,
     &finding_exposed_copy,
     &finding_default_stream,
+    &finding_event_wait,
     &finding_low_clock,
     &finding_tensor_cores,
     &finding_layout_conversions,
     &finding_data_shuffle,
     &finding_few_blocks,
+    &finding_uneven_kernel,
     &finding_unfused_elementwise,
+    &finding_unaligned_matmul,
     &finding_roofline_gap,
+    &finding_low_occupancy,
     &finding_small_kernels,
     &finding_kernel_hotspot,
     &finding_gpu_bound,
@@ -42,6 +47,8 @@ const finding_rule *const finding_rules[] = {
     &finding_idle_unknown,
     &finding_slow_first_step,
     &finding_slow_step,
+    &finding_slow_layer,
+    &finding_data_parallel,
     &finding_memory_limit,
     &finding_memory_fragments,
     &finding_memory_growth,
@@ -97,9 +104,10 @@ void findings_rank(findings *f)
     if (f->count) hd_sort(f->list, f->count, sizeof *f->list, by_rank);
 }
 
-hd_status findings_init(findings *out, const hd_report_input *input, const gpu_options *options, hd_error *err)
+hd_status findings_init(findings *out, const hd_report_input *input, const gpu_options *options, const char *model,
+                        hd_error *err)
 {
-    *out = (findings){0};
+    *out = (findings){.model = model};
     HD_TRY(findings_prepare(out, input, options, err));
     if (!out->scope.device_count || out->until <= out->from) return HD_OK;
     for (const finding_rule *const *rule = finding_rules; *rule; rule++)

@@ -16,6 +16,7 @@
 typedef struct summary_options {
     gpu_options gpu;
     uint64_t rows;
+    const char *model; /* NULL: as the trace says */
 } summary_options;
 
 enum { BREAKDOWN, KERNELS, COPIES, IDLE, COMMUNICATION, LAUNCHES, STEPS, MEMORY, PARTS };
@@ -236,7 +237,8 @@ static const char **options_of_parts(const hd_report_input *input, const char *o
     const char **options = calloc(count + 2, sizeof *options);
     if (options) options[0] = own;
     for (size_t i = 0; options && i < count; i++) {
-        if (strncmp(input->options[i], "rows=", 5) != 0) options[kept++] = input->options[i];
+        if (strncmp(input->options[i], "rows=", 5) != 0 && strncmp(input->options[i], "gpu=", 4) != 0)
+            options[kept++] = input->options[i];
     }
     return options;
 }
@@ -316,7 +318,7 @@ static hd_status add_tables(hd_report *out, summary *s, hd_error *err)
 static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
 {
     summary s = {.trace = input->trace, .options = options};
-    hd_status status = findings_init(&s.findings, input, &s.options->gpu, err);
+    hd_status status = findings_init(&s.findings, input, &s.options->gpu, s.options->model, err);
     if (status == HD_OK) status = run_parts(&s, input, err);
     if (status == HD_OK)
         status = findings_add_memory(&s.findings, hd_report_table(&s.parts[MEMORY], "devices"),
@@ -438,6 +440,8 @@ static const hd_report_table_about tables[] = {
 static const hd_option_about options[] = {
     {"rows", HD_OPTION_COUNT, "5", "of each device, of kernels, idle causes and collectives",
      offsetof(summary_options, rows)},
+    {"gpu", HD_OPTION_TEXT, NULL, "the GPUs are of this model, whatever the trace says: H200, 'NVIDIA H100 PCIe'",
+     offsetof(summary_options, model)},
     GPU_OPTIONS_SCOPE,
     {0},
 };
@@ -448,6 +452,7 @@ const hd_report_about report_summary_about = {
     .text = "What to do first, each with the most that it can save and how that is known, and the first rows of "
             "the reports breakdown, kernels, idle, communication, steps and memory.",
     .says_trust = true,
+    .wants_gpus = true,
     .options = options,
     .options_size = sizeof(summary_options),
     .tables = tables,

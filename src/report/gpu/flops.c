@@ -206,7 +206,7 @@ static const hd_report_table_about tables[] = {
 
 static const hd_option_about options[] = {
     GPU_OPTIONS("step"),
-    {"gpu", HD_OPTION_TEXT, NULL, "the GPUs are of this model, whatever the trace says: 'NVIDIA H100 80GB HBM3'",
+    {"gpu", HD_OPTION_TEXT, NULL, "the GPUs are of this model, whatever the trace says: H200, 'NVIDIA H100 PCIe'",
      offsetof(flops_options, model)},
     {"tf32", HD_OPTION_FLAG, NULL, "matrix products, attention and convolutions of float were allowed TF32",
      offsetof(flops_options, tf32)},

@@ -27,7 +27,7 @@ static uint32_t arguments_of(gpu_op_figures *f, const gpu_slice *op)
     uint32_t count = f->groups.count, group = gpu_group(&f->groups, &a);
     if (group == HD_NONE || group < count) return group;
     if (!hd_grow((void **)&f->figures, &f->capacity, group, sizeof *f->figures)) return HD_NONE;
-    gpu_shape_figures found;
+    gpu_shape_figures found = {0};
     gpu_op_figure *out = &f->figures[group];
     *out = (gpu_op_figure){0};
     if (!gpu_shapes_find(&out->known, &found, &f->shapes, hd_trace_string(trace, a.name),
@@ -38,6 +38,7 @@ static uint32_t arguments_of(gpu_op_figures *f, const gpu_slice *op)
     out->kind = found.kind;
     out->flop = found.flop;
     out->bytes = found.bytes;
+    out->m = found.m, out->n = found.n, out->k = found.k;
     out->dtype = found.dtype.data ? gpu_text(&f->texts, found.dtype.data, found.dtype.size) : HD_NONE;
     out->dims = gpu_text_json(&f->texts, hd_trace_string(trace, a.dims));
     return (found.dtype.data && out->dtype == HD_NONE) || out->dims == HD_NONE ? HD_NONE : group;

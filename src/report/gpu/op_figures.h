@@ -14,6 +14,7 @@ typedef struct gpu_op_figure {
     gpu_shape_kind kind;
     uint32_t dtype, dims; /* of the texts; dtype HD_NONE: unknown */
     int64_t flop, bytes;  /* bytes below 0: not known */
+    int64_t m, n, k;      /* as gpu_shape_figures has them */
     bool known;
 } gpu_op_figure;
 

@@ -338,6 +338,7 @@ static bool find_gemm(gpu_shape_figures *out, const gpu_shapes *s, size_t first,
         plus(plus(times(times(a[0], k), s->inputs[first].bytes), times(times(k, b[1]), s->inputs[first + 1].bytes)),
              times(mn, made_bytes(s, first, made)));
     out->flop = times(times(times(2, mn), k), batch);
+    out->m = a[0], out->n = b[1], out->k = k;
     out->bytes = times(batch, moved);
     if (first) {
         out->flop = plus(out->flop, times(mn, batch));
@@ -409,12 +410,13 @@ static bool find_attention(gpu_shape_figures *out, const gpu_shapes *s, const st
     return true;
 }
 
-/* Element `at` of a list of integers in Python's form, of a shorter list the last. false: not a list. */
+/* Element `at` of a list or tuple of integers in Python's form, of a shorter list the last. false: not a list. */
 static bool read_setting(int64_t *out, const gpu_shapes *s, size_t i, size_t at)
 {
     hd_string value = value_of(s, i);
     size_t count = 0, k = 1;
-    if (value.size < 3 || value.data[0] != '[' || value.data[value.size - 1] != ']') return false;
+    if (value.size < 3 || (value.data[0] != '[' && value.data[0] != '(')) return false;
+    if (value.data[value.size - 1] != (value.data[0] == '[' ? ']' : ')')) return false;
     while (value.data[k] == ' ') k++;
     while (k < value.size - 1) {
         bool negative = value.data[k] == '-';

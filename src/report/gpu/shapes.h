@@ -37,6 +37,7 @@ typedef struct gpu_shape_figures {
     gpu_shape_kind kind;
     hd_string dtype;     /* valid until the next call; {NULL, 0}: unknown */
     int64_t flop, bytes; /* INT64_MAX: overflow; bytes below 0: unknown */
+    int64_t m, n, k;     /* sizes of a matrix product; 0: of several sizes, or none */
 } gpu_shape_figures;
 
 /* Which peak counts for a type as the trace writes it; REPORT_DTYPES: none. */

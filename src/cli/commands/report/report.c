@@ -68,9 +68,9 @@ static const cli_option options[] = {
      .value = "FILE",
      .offer = "<files>",
      .field = offsetof(struct report_options, gpus),
-     .help =
-         "peaks of more GPUs, for flops: a table such as share/heddle/gpus.toml; ~/.config/heddle/gpus.toml is read "
-         "if it is there"},
+     .help = "peaks of more GPUs, for flops and summary: a table such as share/heddle/gpus.toml; "
+             "~/.config/heddle/gpus.toml is read "
+             "if it is there"},
     {.name = "timeout",
      .kind = CLI_DECIMAL,
      .value = "SECONDS",
@@ -603,7 +603,8 @@ static int find_gpus(hd_gpus **out, const asked *a, cli_run *run)
     for (size_t i = 0; i < a->count; i++) is_wanted |= a->abouts[i]->wants_gpus;
     if (is_wanted) return report_gpus_read(out, run, &chosen->gpus) ? CLI_OK : CLI_FAILED;
     return chosen->gpus.count
-               ? cli_usage_error(run, "--gpus: report %s looks at no peaks of GPUs; flops does", a->abouts[0]->name)
+               ? cli_usage_error(run, "--gpus: report %s looks at no peaks of GPUs; flops and summary do",
+                                 a->abouts[0]->name)
                : CLI_OK;
 }
 

@@ -22,16 +22,35 @@ typedef struct model {
     bool has_none;
 } model;
 
+static void add_gpu(model *m, const report_gpu *gpu)
+{
+    if (!gpu || gpu->peaks[REPORT_FP32] <= 0) return;
+    double other = gpu->peaks[REPORT_TF32] > 0 ? gpu->peaks[REPORT_TF32] : gpu->peaks[REPORT_FP16];
+    if (other / gpu->peaks[REPORT_FP32] > m->ratio) m->ratio = other / gpu->peaks[REPORT_FP32];
+}
+
 static bool add_model(void *user, report_properties *properties)
 {
     model *m = user;
     if (properties->major != HD_NO_NUMBER && properties->major < 7) m->has_none = true;
-    const report_gpu *gpu =
-        properties->name ? report_gpu_find(m->gpus, (hd_string){properties->name, strlen(properties->name)}) : NULL;
-    if (!gpu || gpu->peaks[REPORT_FP32] <= 0) return true;
-    double other = gpu->peaks[REPORT_TF32] > 0 ? gpu->peaks[REPORT_TF32] : gpu->peaks[REPORT_FP16];
-    if (other / gpu->peaks[REPORT_FP32] > m->ratio) m->ratio = other / gpu->peaks[REPORT_FP32];
+    if (properties->name) add_gpu(m, report_gpu_find(m->gpus, (hd_string){properties->name, strlen(properties->name)}));
     return true;
+}
+
+/* As given, else as the trace says. */
+static hd_status find_model(model *m, const findings *f, hd_error *err)
+{
+    hd_gpus *own = NULL;
+    const report_gpu *given = NULL;
+    m->gpus = f->input->gpus;
+    if (!m->gpus) HD_TRY(hd_gpus_new(&own, err));
+    if (own) m->gpus = own;
+    hd_status status = f->model ? report_gpu_named(&given, m->gpus, f->model, err)
+                       : report_properties_read(f->scope.trace, add_model, m) ? HD_OK
+                                                                              : HD_NOMEM(err);
+    add_gpu(m, given);
+    hd_gpus_free(own);
+    return status;
 }
 
 static bool is_kernel(const findings *f, uint32_t node)
@@ -42,15 +61,10 @@ static bool is_kernel(const findings *f, uint32_t node)
 
 static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
 {
-    hd_gpus *own = NULL;
-    model m = {.gpus = f->input->gpus};
-    if (!m.gpus) HD_TRY(hd_gpus_new(&own, err));
-    if (own) m.gpus = own;
-    bool fine = report_properties_read(f->scope.trace, add_model, &m);
-    hd_gpus_free(own);
-    if (m.has_none) return HD_OK;
+    model m = {0};
     finding *of;
-    if (!fine) return HD_NOMEM(err);
+    HD_TRY(find_model(&m, f, err));
+    if (m.has_none) return HD_OK;
     HD_TRY(findings_gather_named(&of, f, rule, is_kernel, is_name, err));
     if (!of) return HD_OK;
     char name[72], amount[96], how[80] = "";
@@ -67,7 +81,8 @@ const finding_rule finding_tensor_cores = {
     .about.code = "no-tensor-cores",
     .about.severity = "warning",
     .about.meaning = "matrix products or convolutions of 32-bit floats without Tensor Cores",
-    .about.advice = "torch.autocast('cuda', dtype=torch.bfloat16), or torch.set_float32_matmul_precision('high') and "
+    .about.advice = "torch.autocast('cuda', dtype=torch.bfloat16) (float16 on V100 and T4), or "
+                    "torch.set_float32_matmul_precision('high') and "
                     "torch.backends.cudnn.allow_tf32 = True for TF32.",
     .find = find,
 };
