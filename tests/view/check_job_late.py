@@ -148,6 +148,10 @@ def check_sums(heddle, files, found):
     with Server(heddle, *files) as server:
         server.ready(RANKS)
         head, figures = server.picture()
+        of_job = server.ask("report?name=stragglers")
+    with Server(heddle, files[0].parent / "job.hds") as server:
+        server.picture()
+        of_summaries = server.ask("report?name=stragglers")
     late = dict.fromkeys(((rank, step) for rank in range(RANKS) for step in head["steps"]), 0)
     for key in found[0]:
         longest = max(of[key][1] - of[key][0] for of in found)
@@ -158,6 +162,10 @@ def check_sums(heddle, files, found):
     told = json.loads(subprocess.run([heddle, "report", "stragglers", "--json", *files], check=True, capture_output=True, text=True).stdout)
     sums = {rank: sum(figures["late"][rank * len(head["steps"]):][:len(head["steps"])]) for rank in range(RANKS)}
     assert {row["rank"]: row["late"] for row in told["stragglers"]} == sums, (told["stragglers"], sums)
+    for answer in of_job, of_summaries:
+        table, = (t for t in answer["tables"] if t["name"] == "stragglers")
+        rank, late = ([c["name"] for c in table["columns"]].index(name) for name in ("rank", "late"))
+        assert {row[rank]: row[late] for row in table["rows"]} == sums and f"{RANKS} traces" in answer["trust"], answer
 
 
 def check_open(heddle, files, found, truth):

@@ -56,7 +56,8 @@ static void test_event__frames_of_the_event_itself_are_its_stack(void **state)
         "\"stack\":[{\"name\":\"root\",\"kind\":\"\"},{\"name\":\"leaf\",\"kind\":\"\"}],\"stack_from\":\"sf\"");
     answer = maker_ask(&m, view_route_event, "kind=slice&row=1");
     has(answer, "\"stack\":[{\"name\":\"main\",\"kind\":\"\"},{\"name\":\"a \\\"b\\\"\",\"kind\":\"\"},"
-                "{\"name\":\"m.py(4): f\",\"kind\":\"\",\"file\":\"m.py\",\"line\":4}],\"stack_from\":\"stack\"");
+                "{\"name\":\"m.py(4): "
+                "f\",\"kind\":\"\",\"file\":\"m.py\",\"line\":4,\"level\":\"user\"}],\"stack_from\":\"stack\"");
     has(answer, "\"source\":\"m.py:4\"");
     has(maker_ask(&m, view_route_event, "kind=slice&row=2"), "\"stack_from\":\"slices\"");
     answer = maker_ask(&m, view_route_event, "kind=slice&row=3");

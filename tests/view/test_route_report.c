@@ -22,7 +22,7 @@ static void test_report__all_are_listed(void **state)
     for (size_t i = 0; i < hd_report_count(); i++) {
         char name[80];
         snprintf(name, sizeof name, "\"name\":\"%s\"", hd_report_at(i)->name);
-        if (hd_report_at(i)->table_option || hd_report_at(i)->of_job)
+        if (hd_report_at(i)->table_option)
             assert_null(strstr(answer, name));
         else
             has(answer, name);
@@ -55,6 +55,8 @@ static void test_report__options_are_those_of_the_report(void **state)
     maker_open(&m, text);
     has(maker_ask(&m, view_route_report, "name=kernels&linked="), "\"count\":1");
     has(maker_ask(&m, view_route_report, "name=kernels&from=20000ns"), "\"add\"");
+    has(maker_ask(&m, view_route_report, "name=kernels&of_steps=0"), "\"count\":0"); /* all are outside of steps */
+    has(maker_ask(&m, view_route_report, "name=info&of_steps=-5,12"), "\"name\":\"tracks\"");
     has(maker_ask(&m, view_route_report, "name=kernels&by=stream"), "\"<b>gemm\",null,null,null,null,null,7,");
     maker_close(&m);
 }
@@ -62,11 +64,11 @@ static void test_report__options_are_those_of_the_report(void **state)
 static void test_report__what_is_not_there_is_refused_in_words(void **state)
 {
     (void)state;
-    static const char *const queries[][2] = {{"name=kernel", "did you mean kernels?"},
-                                             {"", "no report"},
-                                             {"name=kernels&bogus=1", "bogus"},
-                                             {"name=kernels&by=bogus", "bogus"},
-                                             {"name=kernels&from=x", "is no time"}};
+    static const char *const queries[][2] = {
+        {"name=kernel", "did you mean kernels?"},  {"", "no report"},
+        {"name=kernels&bogus=1", "bogus"},         {"name=kernels&by=bogus", "bogus"},
+        {"name=kernels&from=x", "is no time"},     {"name=kernels&of_steps=1,x", "a short list"},
+        {"name=kernels&of_steps=", "a short list"}};
     maker m;
     maker_open(&m, text);
     for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {

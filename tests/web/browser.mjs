@@ -20,6 +20,15 @@ function defineReference() {
   };
 }
 
+// The summary is not open at first: most tests need the room for tracks. A test of it takes the key away again.
+function closeStart() {
+  try {
+    localStorage.setItem("heddle-start-closed", "1");
+  } catch {
+    // this page has no storage
+  }
+}
+
 // Everything that a page says, throws or asks for and should not; `allowed` sees the address of each request.
 export function watch(context, page, allowed, troubles = []) {
   page.on("console", m => { if (["error", "warning"].includes(m.type())) troubles.push(`console: ${m.text()} ${m.location()?.url ?? ""}`); });
@@ -44,6 +53,7 @@ async function openPage(browser, allowed, options, timeout) {
   const context = await browser.newContext(options);
   await delay(context);
   await context.addInitScript(defineReference);
+  await context.addInitScript(closeStart);
   const page = await context.newPage(), troubles = watch(context, page, allowed);
   page.setDefaultTimeout(timeout);
   return {context, page, troubles};

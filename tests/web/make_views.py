@@ -4,6 +4,7 @@
 usage: tests/web/make_views.py DIR [--heddle PROGRAM] [NAME...]
 
 small       three training steps with everything that the page shows, by hand; with --heddle in every format
+questions   twelve steps, of which the seventh is slow: an all-reduce takes longer; the user's code, a library and torch on the stacks
 busy37      one stream of 20,000 short kernels that is busy to 37 % (of each 100 µs to a share of its own)
 ranks       eight ranks of small, with clocks that differ
 job         four steps of eight ranks, of which 3 has a slow GPU and 5 waits for its batches; only with --heddle. roles.hds: with
@@ -111,6 +112,27 @@ def small(path, rank=0, offset=0, ranks=1):
               "3": {"name": "nn/linear.py(114): forward", "parent": "2"}}
     write(path, e, baseTimeNanoseconds=1700000000000000000 - offset * 1000, stackFrames=frames,
           distributedInfo={"backend": "nccl", "rank": rank, "world_size": ranks})
+
+
+def questions(path):
+    m, b = Maker(0), 0
+    m.events += meta(HOST, 0, process_name="train.py") + meta(HOST, 100, thread_name="main") + meta(GPU, 0, process_name="python", process_labels="GPU 0")
+    for step in range(1, 13):
+        reduce = 3300 if step == 7 else 300 + step
+        m.slice(HOST, 100, f"ProfilerStep#{step}", "user_annotation", b, 4000 + reduce)
+        m.slice(HOST, 100, "train.py(40): train_step", "python_function", b, 4000 + reduce)
+        m.slice(HOST, 100, "torch/nn/modules/linear.py(114): forward", "python_function", b + 100, 800)
+        m.slice(HOST, 100, "site-packages/fastops/mm.py(7): fused", "python_function", b + 150, 700)
+        m.slice(HOST, 100, "aten::mm", "cpu_op", b + 200, 200)
+        m.work("cudaLaunchKernel", 100, b + 250, 7, "gemm", "kernel", b + 300, 1000)
+        m.slice(HOST, 100, "data.py(22): load_batch", "python_function", b + 1000, 1450)
+        m.slice(HOST, 100, "aten::stack", "cpu_op", b + 1010, 1400)
+        m.work("cudaLaunchKernel", 100, b + 2420, 7, "add", "kernel", b + 2500, 200)
+        m.slice(HOST, 100, "record_param_comms", "cpu_op", b + 2460, 40)
+        m.work("cudaLaunchKernel", 100, b + 2470, 20, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096>)", "kernel",
+               b + 2700, reduce)
+        b += 4000 + reduce
+    write(path, m.events, distributedInfo={"backend": "nccl", "rank": 0, "world_size": 1})
 
 
 def busy37(path):
@@ -279,6 +301,8 @@ def main():
         small(folder / "small.json")
         if args.heddle:
             formats(folder, args.heddle)
+    if wanted("questions"):
+        questions(folder / "questions.json")
     if wanted("busy37"):
         busy37(folder / "busy37.json")
     if wanted("names"):

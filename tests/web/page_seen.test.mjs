@@ -2,6 +2,7 @@
 // on eight; no click and no key is lost while the server answers; the bar on top at a large text
 import assert from "node:assert/strict";
 import {busyTime, onTrack, readChrome} from "./oracle.mjs";
+import "./start_tests.mjs";
 import {clickEvent, command, drawn, file, open, PATIENCE, placeOf, run, settled, setState, show, state, test, trackOf, until} from "./page.mjs";
 
 const small = readChrome(file("small.json")), gpu = onTrack(small, 0);

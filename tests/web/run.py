@@ -23,7 +23,7 @@ SKIP = 77
 # What each script opens, of make_views.py; all where it says nothing.
 VIEWS = {"page_open": ["small", "ranks", "busy37", "one_event"], "page_draw": ["small", "busy37", "crossings", "zero_durations"],
          "page_keys": ["small"], "page_select": ["small", "busy37"], "page_query": ["small", "ranks"], "page_tracks": ["small", "only_counters"],
-         "page_trouble": ["small", "busy37"], "page_mouse": ["small"], "page_seen": ["small", "ranks"], "page_real": ["one_event"],
+         "page_trouble": ["small", "busy37"], "page_mouse": ["small"], "page_seen": ["small", "ranks", "questions"], "page_real": ["one_event"],
          "page_report": ["ranks"], "page_job": ["job", "one_event", "ranks"]}
 
 

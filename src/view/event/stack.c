@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/json/json.h"
+#include "model/roles/python_frames.h"
 #include "trace/event.h"
 #include "view/event/event.h"
 #include "view/queries/queries.h"
@@ -50,10 +51,11 @@ static bool python_name(hd_string *out_file, int64_t *out_line, hd_string name)
     return true;
 }
 
-/* The last frame with a file, which is the nearest. */
+/* The last frame with a file, which is the nearest, of the code that is nearest to the user. */
 typedef struct source_place {
     hd_string file;
     int64_t line;
+    hd_frame_level level;
 } source_place;
 
 static void put_frame(hd_json_out *json, source_place *source, hd_string name, const char *kind)
@@ -64,9 +66,12 @@ static void put_frame(hd_json_out *json, source_place *source, hd_string name, c
     view_json_text(json, "name", name);
     view_json_text(json, "kind", (hd_string){kind, strlen(kind)});
     if (python_name(&file, &line, name)) {
+        static const char *const levels[] = {[HD_FRAME_LIBRARY] = "library", [HD_FRAME_USER] = "user"};
+        hd_frame_level level = hd_frame_level_of(name);
         view_json_text(json, "file", file);
         view_json_int(json, "line", line);
-        *source = (source_place){file, line};
+        if (levels[level]) view_json_text(json, "level", (hd_string){levels[level], strlen(levels[level])});
+        if (level >= source->level) *source = (source_place){file, line, level};
     }
     hd_json_put_text(json, "}");
 }
@@ -209,7 +214,7 @@ hd_status view_event_stack(hd_json_out *json, const view_event *e, hd_error *err
 {
     const hd_trace_stacks *stacks;
     const char *from;
-    source_place source = {{NULL, 0}, 0};
+    source_place source = {{NULL, 0}, 0, HD_FRAME_BELOW};
     view_place place;
     bool fine = true;
     HD_TRY(view_queries_stacks(&stacks, e->scene, err));

@@ -35,7 +35,7 @@ struct view_ranks {
     view_picture *picture; /* NULL: none yet */
     ranks_source *shown;   /* the sources that it was made of, in their state then */
     size_t shown_count;
-    pthread_mutex_t lateness;  /* of `late` in the picture */
+    pthread_mutex_t lateness;  /* of `late` and `whole` in the picture */
     pthread_mutex_t open_lock; /* for data about open traces: open.c */
     struct ranks_open *open;   /* by trace */
     size_t open_count, open_capacity;
@@ -55,6 +55,8 @@ hd_status ranks_roles(view_picture *picture, const hd_job *const *jobs, size_t c
                       hd_error *err);
 /* Fills in all that view_ranks_late does. */
 hd_status ranks_late(view_picture *picture, const ranks_source *sources, size_t count, hd_error *err);
+/* Fills in `whole`. */
+hd_status ranks_whole(view_picture *picture, const ranks_source *sources, size_t count, hd_error *err);
 /* Of a picture with `late`: the number of collectives, and the index of a trace's collective. */
 size_t ranks_meeting_count(const view_picture *picture);
 view_meeting ranks_meeting_of(const view_picture *picture, const hd_collective *collective);

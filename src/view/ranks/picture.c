@@ -440,6 +440,7 @@ void ranks_picture_free(view_picture *p)
     for (int i = 0; p->memory && i < HD_THREAD_LIMIT; i++) hd_arena_deinit(&p->memory[i]);
     free(p->memory);
     free(p->late);
+    hd_job_free(p->whole);
     if (p->collectives) job_meetings_deinit(p->collectives);
     free(p->collectives);
     for (int d = 0; d < JOB_DIMENSIONS; d++) free(p->roles[d]);

@@ -425,6 +425,20 @@ hd_status view_ranks_late(view_ranks *r, hd_error *err)
     return status;
 }
 
+hd_status view_ranks_job(const hd_job **out, view_ranks *r, hd_error *err)
+{
+    hd_status status = HD_OK;
+    if (r->shown_count == 1) {
+        *out = r->shown[0].job;
+        return HD_OK;
+    }
+    pthread_mutex_lock(&r->lateness);
+    if (!r->picture->whole) status = ranks_whole(r->picture, r->shown, r->shown_count, err);
+    *out = r->picture->whole;
+    pthread_mutex_unlock(&r->lateness);
+    return status;
+}
+
 void view_ranks_lost(hd_json_out *out, view_ranks *r)
 {
     pthread_mutex_lock(&r->lock);

@@ -4,7 +4,7 @@
  * are none, those of the session's open traces. Any thread may call.
  *
  * In: paths, a session. Out: a picture. Begin with ranks.c, which keeps the summaries; picture.c reads steps and
- * breakdown of each, late.c the collectives, roles.c the process groups; open.c compares traces that are open.
+ * breakdown of each, late.c the collectives, roles.c the process groups, whole.c all of a job; open.c compares traces that are open.
  */
 #ifndef HD_VIEW_RANKS_RANKS_H
 #define HD_VIEW_RANKS_RANKS_H
@@ -76,6 +76,7 @@ typedef struct view_picture {
     uint32_t *first, *row_of;
     size_t member_count;
     struct hd_arena *memory; /* of figures and cells: of each thread that read */
+    hd_job *whole;           /* of several sources; NULL: view_ranks_job was not called */
 } view_picture;
 
 static inline int64_t view_picture_at(const view_picture *picture, view_figure figure, size_t row, size_t step)
@@ -89,6 +90,9 @@ hd_status view_ranks_take(const view_picture **out, view_ranks *ranks, view_sess
 void view_ranks_give(view_ranks *ranks);
 /* Fill in `late`, `late_lost`, `differs` and `roles` of the picture that was taken. Errors: MEMORY. */
 hd_status view_ranks_late(view_ranks *ranks, hd_error *err);
+/* All summaries of the picture that was taken, as one job; borrowed until it is given back. Errors: MEMORY; those of
+ * hd_job_add_bytes. */
+hd_status view_ranks_job(const hd_job **out, view_ranks *ranks, hd_error *err);
 /* Inputs that could not be read or summarised, a line each. */
 void view_ranks_lost(hd_json_out *out, view_ranks *ranks);
 /* ---- traces that are open ---- */

@@ -104,6 +104,21 @@ hd_status view_param_list(uint32_t **out, size_t *out_count, const view_request 
     return read_list(out_count, *out, text, name, end, limit, err);
 }
 
+hd_status view_param_times(int64_t *out, size_t *out_count, const view_request *request, const char *name,
+                           const view_scene *scene, size_t limit, hd_error *err)
+{
+    const char *text = view_param_text(request, name), *at = text;
+    *out_count = 0;
+    for (bool more = text != NULL; more; more = *at && *at++ == ',') {
+        int64_t time;
+        if (*out_count == limit || !take_int(&time, &at) || (*at && *at != ',') ||
+            __builtin_add_overflow(time, view_scene_start(scene), &out[*out_count]))
+            return refuse(err, name, text, "a short list of integers, separated by commas");
+        ++*out_count;
+    }
+    return HD_OK;
+}
+
 hd_status view_param_range(int64_t *out_from, int64_t *out_until, const view_request *request, const view_scene *scene,
                            hd_error *err)
 {

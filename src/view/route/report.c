@@ -1,11 +1,12 @@
 /* report.c - GET /api/reports, GET /api/report and POST /api/report/tracks: the reports of this build, one of them run
- * over a trace, and a table of one as derived tracks */
+ * over a trace or over all ranks, and a table of one as derived tracks */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "view/derive/table.h"
 #include "view/queries/queries.h"
+#include "view/ranks/ranks.h"
 #include "view/route/routes_query.h"
 #include "view/session/session.h"
 
@@ -55,11 +56,12 @@ hd_status view_route_reports(view_reply *reply, const view_request *request, hd_
     hd_json_put_text(json, "{\"reports\": [");
     for (size_t i = 0; i < hd_report_count(); i++) {
         const hd_report_about *about = hd_report_at(i);
-        if (about->table_option || about->of_job) continue; /* of no trace, or of several */
+        if (about->table_option) continue; /* of no trace */
         hd_json_put_text(json, i ? ",\n{" : "{");
         put_text(json, "name", about->name);
         put_text(json, "title", about->title);
         put_text(json, "text", about->text);
+        view_json_bool(json, "of_job", about->of_job);
         put_options(json, about);
         hd_json_put_text(json, "}");
     }
@@ -77,7 +79,11 @@ static void free_options(char **options)
 
 static bool is_of_the_route(const char *param)
 {
-    return strcmp(param, "trace") == 0 || strcmp(param, "name") == 0 || strcmp(param, "table") == 0;
+    static const char *const names[] = {"trace", "name", "table", "of_steps", NULL};
+    for (size_t i = 0; names[i]; i++) {
+        if (strcmp(param, names[i]) == 0) return true;
+    }
+    return false;
 }
 
 /* All other parameters, as "KEY=VALUE", and "KEY" if it has no value. NULL: no memory. */
@@ -110,35 +116,88 @@ static hd_status refuse_paths(const hd_report_about *about, const view_request *
     return HD_OK;
 }
 
-static hd_status run(hd_report *out, const hd_report_about **out_about, view_scene *scene, const view_request *request,
-                     hd_error *err)
+/* input: its options are those of the request. */
+static hd_status run(hd_report *out, const hd_report_about **out_about, hd_report_input input,
+                     const view_request *request, hd_error *err)
 {
     const char *name = view_param_text(request, "name");
     *out_about = hd_report_about_find(name ? name : "");
     HD_TRY(refuse_paths(*out_about, request, err));
     char **options = options_of(request);
-    const hd_report_input input = {.trace = view_scene_trace(scene), .options = (const char *const *)options};
+    input.options = (const char *const *)options;
     hd_status status = options ? hd_report_run(out, name ? name : "", &input, err) : HD_NOMEM(err);
     free_options(options);
     return status;
 }
 
-hd_status view_route_report(view_reply *reply, const view_request *request, hd_error *err)
+static hd_status answer(view_reply *reply, hd_report *report, const hd_report_about *about, const view_table_part *part,
+                        hd_error *err)
 {
-    view_scene *scene;
-    hd_report report;
-    const hd_report_about *about;
     hd_json_out *json = &reply->json;
-    HD_TRY(view_param_scene(&scene, reply, request, err));
-    HD_TRY(run(&report, &about, scene, request, err));
-    hd_json_put_text(json, "{\"tables\": [");
-    for (size_t i = 0; i < report.table_count; i++) {
+    hd_json_put_text(json, "{");
+    if (report->trust_text[0]) put_text(json, "trust", report->trust_text);
+    view_json_key(json, "tables");
+    hd_json_put_text(json, "[");
+    for (size_t i = 0; i < report->table_count; i++) {
         if (i) hd_json_put_text(json, ",\n");
-        view_json_table(json, report.tables[i], about, view_scene_start(scene));
+        view_json_table(json, report->tables[i], about, part);
     }
     hd_json_put_text(json, "]}");
-    hd_report_free(&report);
+    hd_report_free(report);
     return view_json_done(reply, err);
+}
+
+/* The least of all times of a report; 0: it has none. */
+static int64_t first_time(const hd_report *report)
+{
+    int64_t first = INT64_MAX;
+    for (size_t t = 0; t < report->table_count; t++) {
+        const hd_table *table = report->tables[t];
+        for (size_t c = 0; c < hd_table_column_count(table); c++) {
+            if (hd_table_get_column(table, c)->type != HD_VALUE_TIME) continue;
+            for (size_t row = 0; row < hd_table_row_count(table); row++) {
+                if (hd_table_is_null(table, row, c)) continue;
+                int64_t time = hd_table_get_int(table, row, c);
+                if (time < first) first = time;
+            }
+        }
+    }
+    return first == INT64_MAX ? 0 : first;
+}
+
+/* Of all ranks. Times are of the ranks' own clocks, and relative to the first of them. */
+static hd_status answer_of_job(view_reply *reply, const view_request *request, hd_error *err)
+{
+    hd_report report = {0};
+    const hd_report_about *about;
+    const view_picture *picture;
+    hd_report_input input = {0};
+    view_ranks *ranks = view_session_ranks(request->session);
+    HD_TRY(view_ranks_take(&picture, ranks, request->session, err));
+    hd_status status = view_ranks_job(&input.job, ranks, err);
+    if (status == HD_OK) status = run(&report, &about, input, request, err);
+    view_ranks_give(ranks);
+    if (status != HD_OK) return status;
+    const view_table_part part = {.start_ns = first_time(&report)};
+    return answer(reply, &report, about, &part, err);
+}
+
+hd_status view_route_report(view_reply *reply, const view_request *request, hd_error *err)
+{
+    enum { MOST_STEPS = 16 };
+    view_scene *scene;
+    hd_report report;
+    int64_t steps[MOST_STEPS];
+    view_table_part part = {.steps = steps};
+    const char *name = view_param_text(request, "name");
+    const hd_report_about *about = hd_report_about_find(name ? name : "");
+    if (about && about->of_job && !view_param_text(request, "trace")) return answer_of_job(reply, request, err);
+    HD_TRY(view_param_scene(&scene, reply, request, err));
+    part.start_ns = view_scene_start(scene);
+    HD_TRY(view_param_times(steps, &part.step_count, request, "of_steps", scene, MOST_STEPS, err));
+    const hd_report_input input = {.trace = view_scene_trace(scene)};
+    HD_TRY(run(&report, &about, input, request, err));
+    return answer(reply, &report, about, &part, err);
 }
 
 /* ---- a table as tracks ---- */
@@ -190,7 +249,8 @@ static hd_status make_tracks(view_table_tracks *out, view_scene *scene, const vi
     hd_report report;
     const hd_report_about *of;
     char title[120];
-    HD_TRY(run(&report, &of, scene, request, err));
+    const hd_report_input input = {.trace = view_scene_trace(scene)};
+    HD_TRY(run(&report, &of, input, request, err));
     const char *value = about->chart == HD_CHART_SERIES ? strchr(about->chart_values, ',') : NULL;
     put_title(title, sizeof title, of->name, about->name);
     const view_table_about what = {.title = title, .detail = detail, .value = value ? value + 1 : NULL};

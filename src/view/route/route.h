@@ -76,5 +76,8 @@ hd_status view_param_scene(view_scene **out, view_reply *reply, const view_reque
 /* [from, until) in absolute ns out of parameters from and until, absent: the whole; from <= until. */
 hd_status view_param_range(int64_t *out_from, int64_t *out_until, const view_request *request, const view_scene *scene,
                            hd_error *err);
+/* "12,-3": at most `limit` times that count from the start of the trace, as absolute ns. Absent: *out_count 0. */
+hd_status view_param_times(int64_t *out, size_t *out_count, const view_request *request, const char *name,
+                           const view_scene *scene, size_t limit, hd_error *err);
 
 #endif

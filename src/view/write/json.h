@@ -15,7 +15,14 @@ void view_json_double(hd_json_out *json, const char *key, double value); /* null
 void view_json_bool(hd_json_out *json, const char *key, bool value);
 /* The short name as `key` where it is another than the name. */
 void view_json_short(hd_json_out *json, const char *key, hd_string name);
-/* A table with its report's descriptions, at most 5,000 rows; times are relative to start_ns. */
-void view_json_table(hd_json_out *json, const hd_table *table, const hd_report_about *of, int64_t start_ns);
+/* Which rows of a table are written, and what its times are relative to. */
+typedef struct view_table_part {
+    int64_t start_ns;
+    const int64_t *steps; /* only rows whose `step_start` is one of these; tables without that column are whole */
+    size_t step_count;    /* 0: all rows */
+} view_table_part;
+
+/* A table with its report's descriptions, at most 5,000 rows. */
+void view_json_table(hd_json_out *json, const hd_table *table, const hd_report_about *of, const view_table_part *part);
 
 #endif

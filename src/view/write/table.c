@@ -80,11 +80,22 @@ static void put_chart(hd_json_out *json, const hd_report_table_about *about)
     put_text(json, "values", about->chart_values ? about->chart_values : "");
 }
 
-void view_json_table(hd_json_out *json, const hd_table *table, const hd_report_about *of, int64_t start_ns)
+/* `column`: SIZE_MAX if the table has no steps. */
+static bool is_of_steps(const hd_table *table, size_t row, size_t column, const view_table_part *part)
+{
+    if (!part->step_count || column == SIZE_MAX) return true;
+    for (size_t i = 0; i < part->step_count && !hd_table_is_null(table, row, column); i++) {
+        if (hd_table_get_int(table, row, column) == part->steps[i]) return true;
+    }
+    return false;
+}
+
+void view_json_table(hd_json_out *json, const hd_table *table, const hd_report_about *of, const view_table_part *part)
 {
     const hd_report_table_about *about = of->tables;
+    size_t rows = 0, sent = 0, step = hd_table_find_column(table, "step_start");
+    for (size_t row = 0; row < hd_table_row_count(table); row++) rows += is_of_steps(table, row, step, part);
     hd_json_put_text(json, "{");
-    size_t rows = hd_table_row_count(table), sent = rows < ROWS_SENT ? rows : ROWS_SENT;
     while (about->name && strcmp(about->name, hd_table_name(table)) != 0) about++;
     put_text(json, "name", hd_table_name(table));
     put_text(json, "meaning", about->name ? about->meaning : "");
@@ -93,11 +104,12 @@ void view_json_table(hd_json_out *json, const hd_table *table, const hd_report_a
     put_columns(json, table, about->name ? about : NULL);
     view_json_key(json, "rows");
     hd_json_put_text(json, "[");
-    for (size_t row = 0; row < sent; row++) {
-        hd_json_put_text(json, row ? ",\n[" : "[");
+    for (size_t row = 0; row < hd_table_row_count(table) && sent < ROWS_SENT; row++) {
+        if (!is_of_steps(table, row, step, part)) continue;
+        hd_json_put_text(json, sent++ ? ",\n[" : "[");
         for (size_t c = 0; c < hd_table_column_count(table); c++) {
             if (c) hd_json_put_text(json, ",");
-            put_cell(json, table, row, c, start_ns);
+            put_cell(json, table, row, c, part->start_ns);
         }
         hd_json_put_text(json, "]");
     }

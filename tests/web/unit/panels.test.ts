@@ -39,6 +39,7 @@ test("every count of what is odd leads to a list", () => {
   for (const text of ["968 GPU events without a launch", "1 launch without GPU work", "1,545 flow ends without a start", "1 flow start without an end", "2 flow points bound to no slice"]) {
     assert.ok(texts.includes(text), text);
   }
+  for (const text of ["1,545 flow ends without a start", "1 flow start without an end"]) assert.equal(factsOf(odd).find((fact) => fact.text === text)?.problem, false);
   assert.equal(sumFidelity([odd, odd]).flows.without_start, 3090);
   assert.equal(sumFidelity([odd, odd, FIDELITY]).negative, 8);
 });

@@ -18,6 +18,7 @@ import { attachInput } from "./tools/input";
 import { choicesOf, makeLayout } from "./tracks/layout";
 import { Names } from "./data/names";
 import { mountPane } from "./panels/pane";
+import { opensStart } from "./panels/start/opening";
 import { mountSearchBox } from "./bar/searchbox";
 import { HttpSource } from "./data/source_http";
 import type { Source } from "./data/source";
@@ -103,11 +104,12 @@ function start(source: Source): void {
     app.tiles.clear();
     app.names.clear();
   };
-  // Of a job the ranks are the first picture.
+  // Of a job the ranks are the first picture; of traces their summary is open.
   const stop = effect(() => {
     const session = state.session.value;
     if (!session) return;
     if (session.job && session.traces.length === 0 && state.tab.peek() === null) state.tab.value = "job";
+    else if (!session.job && opensStart(state)) state.tab.value = "start";
     if (session.job) setTimeout(mountTabs);
     setTimeout(() => stop());
   });

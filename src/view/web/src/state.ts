@@ -25,7 +25,7 @@ export interface Mark extends Range {
   name: string;
 }
 
-export type Tab = "details" | "selection" | "flame" | "reports" | "query" | "job" | "fidelity" | "search";
+export type Tab = "start" | "details" | "selection" | "flame" | "reports" | "query" | "job" | "fidelity" | "search";
 
 export interface State {
   session: Signal<Session | null>;

@@ -47,7 +47,7 @@ const LONGEST_TEXT = 1000;
 export const LONGEST_SQL = 4000; // longer ones are not in the address
 
 const TOOLS: readonly Tool[] = ["select", "pan", "zoom", "time"];
-const TABS: readonly Tab[] = ["details", "selection", "flame", "reports", "query", "job", "fidelity", "search"];
+const TABS: readonly Tab[] = ["start", "details", "selection", "flame", "reports", "query", "job", "fidelity", "search"];
 
 // ---- numbers and ranges ----
 

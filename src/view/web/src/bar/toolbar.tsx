@@ -65,6 +65,24 @@ function FlowButton({ app }: { app: App }): JSX.Element {
   );
 }
 
+// "step.json.gz", "8 traces, ranks 0–7".
+export function namesOf(traces: readonly { name: string; rank: number | null }[]): string {
+  const [first] = traces;
+  if (!first) return "";
+  const ranks = traces.flatMap(({ rank }) => (rank === null || rank === undefined ? [] : [rank])).sort((a, b) => a - b);
+  const known = ranks.length === traces.length;
+  if (traces.length === 1) return known ? `rank ${ranks[0]}: ${first.name}` : first.name;
+  const adjacent = known && ranks.every((rank, at) => rank === (ranks[0] as number) + at);
+  return `${traces.length} traces${adjacent ? `, ranks ${ranks[0]}–${ranks[ranks.length - 1]}` : ""}`;
+}
+
+function TraceNames({ app }: { app: App }): JSX.Element | null {
+  const traces = app.state.session.value?.traces ?? [];
+  const text = namesOf(traces);
+  useEffect(() => { document.title = text ? `${text} – Heddle` : "Heddle"; }, [text]);
+  return text ? <strong class="tracenames" title={traces.slice(0, 40).map(({ name }) => name).join("\n")}><bdi>{text}</bdi></strong> : null;
+}
+
 function Toolbar({ app }: { app: App }): JSX.Element {
   const { state } = app;
   const tool = state.tool.value;
@@ -88,6 +106,7 @@ function Toolbar({ app }: { app: App }): JSX.Element {
         }
       }}>
       <Button app={app} id="open-file" icon="open" label="Open a file" text="Open…" />
+      <TraceNames app={app} />
       <span class="tool-group">
         <Button app={app} id="tool-select" icon="select" label="Selection tool" pressed={tool === "select"} />
         <Button app={app} id="tool-pan" icon="pan" label="Pan tool" pressed={tool === "pan"} />

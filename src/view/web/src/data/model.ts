@@ -199,6 +199,7 @@ export interface FrameInfo {
   kind: string;
   file?: string;
   line?: number;
+  level?: "user" | "library"; // whose code; absent: a framework's, Python's own, or not known
 }
 
 export interface LinkInfo {
@@ -394,6 +395,7 @@ export interface ReportAbout {
   name: string;
   title: string;
   text: string;
+  of_job: boolean; // compares ranks
   options: { name: string; kind: string; fallback: string; meaning: string }[];
 }
 
@@ -401,6 +403,11 @@ export interface ReportColumn {
   name: string;
   type: string; // text, number, count, decimal, bytes, duration, time, bool
   meaning: string;
+}
+
+export interface ReportAnswer {
+  trust?: string; // what is missing or impossible, in a sentence; absent: nothing is known about that
+  tables: ReportTable[];
 }
 
 export type ReportCell = string | number | boolean | null; // times and durations: ns, times since the trace's start

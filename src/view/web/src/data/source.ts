@@ -1,7 +1,7 @@
 // The source of data. source_http.ts requests it from the server; tests have one of their own.
 import type { Job, LateAnswer, MoreAnswer } from "./job";
 import type {
-  ClockInfo, DerivedDetail, EventDetail, EventRef, Fidelity, FidelityList, FindQuery, FindResult, FlameResult, FlowResult, MeetingResult, NameInfo, QueryFailure, QueryResult, QueryTable, ReportAbout, ReportTable, SearchQuery, SearchResult,
+  ClockInfo, DerivedDetail, EventDetail, EventRef, Fidelity, FidelityList, FindQuery, FindResult, FlameResult, FlowResult, MeetingResult, NameInfo, QueryFailure, QueryResult, QueryTable, ReportAbout, ReportAnswer, SearchQuery, SearchResult,
   SelectResult, Session, Tile, TraceId, TrackId, TrackInfo,
 } from "./model";
 
@@ -36,7 +36,8 @@ export interface Source {
   collectives(trace: TraceId, what: { row: number } | { from: number; until: number; limit: number }, of: readonly TraceId[], signal?: AbortSignal): Promise<MeetingResult>;
   flame(trace: TraceId, from: number, until: number, of: string, by: string, signal?: AbortSignal): Promise<FlameResult>;
   reports(signal?: AbortSignal): Promise<ReportAbout[]>;
-  report(trace: TraceId, name: string, options: Record<string, string>, signal?: AbortSignal): Promise<ReportTable[]>;
+  // trace null: of all ranks, for a report that compares them.
+  report(trace: TraceId | null, name: string, options: Record<string, string>, signal?: AbortSignal): Promise<ReportAnswer>;
   // A table as derived tracks, which are added to the session; left_out: rows without a time.
   reportTracks(trace: TraceId, name: string, table: string, options: Record<string, string>, signal?: AbortSignal): Promise<{ tracks: TrackId[]; left_out: number }>;
   // SQL over all traces; ":from" and the like are set from `params`. An error in the SQL is an answer.

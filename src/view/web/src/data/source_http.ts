@@ -1,6 +1,6 @@
 // Asks the server (docs/view-protocol.md).
 import type { ClockInfo, EventRef, Meeting, MeetingResult, NameInfo, Session, Tile, TrackId, TrackList } from "./model";
-import type { DerivedDetail, EventDetail, Fidelity, FidelityList, FindQuery, FindResult, FlameResult, FlowResult, QueryFailure, QueryResult, QueryTable, ReportAbout, ReportTable, SearchQuery, SearchResult, SelectResult } from "./model";
+import type { DerivedDetail, EventDetail, Fidelity, FidelityList, FindQuery, FindResult, FlameResult, FlowResult, QueryFailure, QueryResult, QueryTable, ReportAbout, ReportAnswer, SearchQuery, SearchResult, SelectResult } from "./model";
 import { decodeFigures, jobOf, moreOf, type Job, type LateAnswer, type MoreAnswer, type Roles } from "./job";
 import { parseKeeping } from "./json_digits";
 import type { SearchPlace, Source } from "./source";
@@ -226,8 +226,8 @@ export class HttpSource implements Source {
     return (await this.json<{ reports: ReportAbout[] }>("reports", {}, signal)).reports;
   }
 
-  async report(trace: number, name: string, options: Record<string, string>, signal?: AbortSignal): Promise<ReportTable[]> {
-    return (await this.json<{ tables: ReportTable[] }>("report", { trace, name, ...options }, signal)).tables;
+  report(trace: number | null, name: string, options: Record<string, string>, signal?: AbortSignal): Promise<ReportAnswer> {
+    return this.json("report", trace === null ? { name, ...options } : { trace, name, ...options }, signal);
   }
 
   reportTracks(trace: number, name: string, table: string, options: Record<string, string>, signal?: AbortSignal): Promise<{ tracks: TrackId[]; left_out: number }> {

@@ -67,7 +67,9 @@ export class Axis {
       context.fillStyle = css(theme.muted);
       context.fillRect(x, height - 5 * ratio, line, 5 * ratio);
       const from = x + 4 * ratio;
-      if (isTaken(taken, from, from + context.measureText(tick.label).width)) continue;
+      const end = from + context.measureText(tick.label).width;
+      if (isTaken(taken, from, end)) continue;
+      taken.push([from, end]); // hours with nine digits of a second are wider than a tick
       context.fillStyle = css(theme.text);
       context.fillText(tick.label, from, height / 2);
     }

@@ -18,14 +18,22 @@ export function stepOf(least: number): number {
   return 10 * power;
 }
 
-const UNITS: readonly [string, number][] = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]];
+const UNITS: readonly [string, number][] = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1], ["ps", 1e-3]];
+const NANOSECONDS = 3; // index in UNITS
 
-// Digits behind the point that a step needs.
+// Digits behind the point that a step needs. In whole ns: against a tolerance a step of 1 ns in seconds is 0.
 function digitsOf(step: number, unit: number): number {
+  const whole = Math.max(1, Math.round(step));
   let digits = 0;
-  for (let v = step / unit; digits < 9 && Math.abs(v - Math.round(v)) > 1e-6; v *= 10) digits++;
+  for (let least = unit; whole % least !== 0; least /= 10) digits++;
   return digits;
 }
+
+// To so many digits behind the point, before it is split: 59.97 s to one digit is a minute.
+const rounded = (ns: number, unit: number, digits: number): number => {
+  const least = unit / 10 ** digits;
+  return Math.round(ns / least) * least;
+};
 
 // Groups of three digits after the point, separated by narrow spaces.
 function grouped(fixed: string): string {
@@ -36,15 +44,18 @@ function grouped(fixed: string): string {
 // A duration with about `significant` digits: "1.234 ms".
 export function formatDuration(ns: number, significant = 4): string {
   if (ns === 0) return "0 ns";
-  const size = Math.abs(ns);
+  const sign = ns < 0 ? "-" : "";
+  const size = Number(Math.abs(ns).toPrecision(significant));
   if (size >= MINUTE) {
-    const minutes = Math.floor(size / MINUTE);
-    return `${ns < 0 ? "-" : ""}${minutes} min ${((size - minutes * MINUTE) / 1e9).toFixed(minutes < 10 ? 1 : 0)} s`;
+    const digits = Math.abs(ns) < 10 * MINUTE ? 1 : 0;
+    const whole = rounded(Math.abs(ns), 1e9, digits);
+    const minutes = Math.floor(whole / MINUTE);
+    return `${sign}${minutes} min ${((whole - minutes * MINUTE) / 1e9).toFixed(digits)} s`;
   }
-  const [name, unit] = UNITS.find(([, u]) => size >= u) ?? UNITS[3];
-  const value = ns / unit;
-  const digits = unit === 1 ? (Number.isInteger(ns) ? 0 : 1) : Math.max(0, significant - String(Math.floor(Math.abs(value))).length);
-  return `${value.toFixed(digits)} ${name}`;
+  const [name, unit] = UNITS.find(([, u]) => size >= u) ?? UNITS[NANOSECONDS + 1];
+  const value = size / unit;
+  const digits = unit > 1 ? Math.max(0, significant - String(Math.floor(value)).length) : Number.isInteger(value) ? 0 : 1;
+  return `${sign}${value.toFixed(digits)} ${name}`;
 }
 
 // A time since the start, as fine as a step.
@@ -52,14 +63,15 @@ export function formatTime(ns: number, step: number, largest = Math.abs(ns)): st
   const sign = ns < 0 ? "-" : "";
   const size = Math.abs(ns);
   if (largest >= MINUTE) {
-    const minutes = Math.floor(size / MINUTE);
     const digits = digitsOf(step, 1e9);
-    const seconds = ((size - minutes * MINUTE) / 1e9).toFixed(digits).padStart(digits ? digits + 3 : 2, "0");
+    const whole = rounded(size, 1e9, digits);
+    const minutes = Math.floor(whole / MINUTE);
+    const seconds = ((whole - minutes * MINUTE) / 1e9).toFixed(digits).padStart(digits ? digits + 3 : 2, "0");
     return minutes >= 60
       ? `${sign}${Math.floor(minutes / 60)}:${String(minutes % 60).padStart(2, "0")}:${grouped(seconds)}`
       : `${sign}${minutes}:${grouped(seconds)}`;
   }
-  const [name, unit] = UNITS.find(([, u]) => largest >= u) ?? UNITS[3];
+  const [name, unit] = UNITS.find(([, u]) => largest >= u && u >= 1) ?? UNITS[NANOSECONDS];
   return `${sign}${grouped((size / unit).toFixed(digitsOf(step, unit)))} ${name}`;
 }
 

@@ -5,12 +5,14 @@ import type { App } from "../app";
 import { Collective } from "./collective";
 import { clockText, clockTitle } from "../data/clocks";
 import { DataTable, type Column, type Sort } from "./datatable";
+import { IdleCause } from "./event/idle_cause";
+import { EditorLink, lineTitle, sourceFrame, Stack, whereText } from "./event/stack";
 import {
   formatAbsolute, formatBandwidth, formatBytesExact, formatCount, formatDuration, formatMicros, formatPercent, formatUnix, plural,
 } from "../format";
 import { Members, jsonText, toJson, type Json } from "../data/json_digits";
 import { JsonArgs } from "./json_tree";
-import type { DerivedDetail, EventDetail, EventRef, FlowInfo, FrameInfo, LinkInfo, TraceId } from "../data/model";
+import type { DerivedDetail, EventDetail, EventRef, FlowInfo, LinkInfo, TraceId } from "../data/model";
 import { goTo, isDerived, offsetOf, selectEvent, traceName, trackPath } from "../tools/navigate";
 import { Copy, EventLink, Fact, Facts, LongText, Name, Waiting } from "./parts";
 import { useRequest } from "../data/request";
@@ -75,6 +77,7 @@ function Derived({ app, trace, detail }: { app: App; trace: TraceId; detail: Der
           <Fact title="Track"><bdi>{trackPath(app, trackKey(trace, detail.track))}</bdi>{detail.depth ? <span class="dim"> row {detail.depth + 1}</span> : null}</Fact>
         </Facts>
       </section>
+      {detail.role === "idle" && <IdleCause app={app} trace={trace} detail={detail} />}
       {(of || before || after || works_count > 0) && (
         <section aria-label="What it is made of">
           <h4>Made of</h4>
@@ -128,8 +131,15 @@ function Times({ app, trace, detail }: { app: App; trace: TraceId; detail: Event
 
 function EventFacts({ app, trace, detail }: { app: App; trace: TraceId; detail: EventDetail }): JSX.Element {
   const several = (app.state.session.value?.traces.length ?? 0) > 1;
+  const own = detail.stack && sourceFrame(detail.stack);
   return (
     <Facts>
+      {own && (
+        <Fact title={lineTitle(own)}>
+          <bdi class="mono">{whereText(own)}</bdi> <Copy app={app} text={whereText(own)} what="the source line" /> <EditorLink frame={own} />
+          <div><bdi class="dim">{own.name}</bdi></div>
+        </Fact>
+      )}
       {(detail.short ?? detail.name) !== detail.name && <Fact title="Full name"><LongText text={detail.name} /></Fact>}
       {detail.demangled !== undefined && detail.demangled !== detail.name && (
         <Fact title="Demangled"><LongText text={detail.demangled} /> <Copy app={app} text={detail.demangled} what="the demangled name" /></Fact>
@@ -146,7 +156,7 @@ function EventFacts({ app, trace, detail }: { app: App; trace: TraceId; detail: 
       {detail.bytes !== undefined && <Fact title="Bytes">{formatBytesExact(detail.bytes)}</Fact>}
       {detail.bandwidth !== undefined && <Fact title="Bandwidth">{formatBandwidth(detail.bandwidth)}</Fact>}
       {detail.occupancy !== undefined && <Fact title="Occupancy">{formatOccupancy(detail.occupancy)} <span class="dim">says the file</span></Fact>}
-      {detail.source !== undefined && detail.source !== "" && (
+      {!own && detail.source !== undefined && detail.source !== "" && (
         <Fact title="Source"><bdi class="mono">{detail.source}</bdi> <Copy app={app} text={detail.source} what="the source line" /></Fact>
       )}
       {detail.offset !== undefined && <Fact title="In the file">at byte {formatCount(detail.offset)}</Fact>}
@@ -233,34 +243,6 @@ function Flows(props: { app: App; trace: TraceId; flows: FlowInfo[]; count: numb
       </ul>
     </>
   );
-}
-
-function Stack({ app, stack, from }: { app: App; stack: FrameInfo[]; from: string | undefined }): JSX.Element {
-  const [leafFirst, setLeafFirst] = useState(false);
-  const frames = leafFirst ? [...stack].reverse() : stack;
-  const text = frames.map((frame) => frame.name + (frame.file ? ` (${where(frame)})` : "")).join("\n");
-  return (
-    <section aria-label="Stack">
-      <h4>
-        Stack <span class="dim">{plural(stack.length, "frame")}{from ? `, ${from}` : ""}</span>{" "}
-        <button type="button" class="small" aria-pressed={leafFirst} onClick={() => setLeafFirst(!leafFirst)}>
-          {leafFirst ? "leaf first" : "root first"}
-        </button>{" "}
-        <Copy app={app} text={text} what="the stack" />
-      </h4>
-      <ol class="stack">
-        {frames.map((frame, at) => (
-          <li key={at}>
-            <Name text={frame.name} /> {frame.file && <bdi class="dim mono">{where(frame)}</bdi>} {frame.kind && <span class="tag">{frame.kind}</span>}
-          </li>
-        ))}
-      </ol>
-    </section>
-  );
-}
-
-function where(frame: FrameInfo): string {
-  return `${frame.file ?? ""}${frame.line !== undefined ? `:${frame.line}` : ""}`;
 }
 
 interface SelectedRow {

@@ -26,8 +26,9 @@ export function factsOf(fidelity: Fidelity): Fact[] {
   if (fidelity.negative) facts.push({ text: `${plural(fidelity.negative, "negative duration")}`, problem: true, list: "negative" });
   if (fidelity.without_launch) facts.push({ text: `${plural(fidelity.without_launch, "GPU event")} without a launch`, problem: true, list: "without-launch" });
   if (fidelity.without_work) facts.push({ text: `${formatCount(fidelity.without_work)} ${fidelity.without_work === 1 ? "launch" : "launches"} without GPU work`, problem: false, list: "without-work" });
-  if (flows.without_start) facts.push({ text: `${plural(flows.without_start, "flow end")} without a start`, problem: true, list: "flows-without-start" });
-  if (flows.without_end) facts.push({ text: `${plural(flows.without_end, "flow start")} without an end`, problem: true, list: "flows-without-end" });
+  // Usual: profilers cut flows at the ends of a recording and leave out calls. No figure rests on them.
+  if (flows.without_start) facts.push({ text: `${plural(flows.without_start, "flow end")} without a start`, problem: false, list: "flows-without-start" });
+  if (flows.without_end) facts.push({ text: `${plural(flows.without_end, "flow start")} without an end`, problem: false, list: "flows-without-end" });
   if (flows.unbound) facts.push({ text: `${plural(flows.unbound, "flow point")} bound to no slice`, problem: true, list: "unbound-flows" });
   if (flows.backward) facts.push({ text: `${plural(flows.backward, "flow")} backward in time`, problem: true, list: "backward-flows" });
   const doubts = (fidelity.trust?.doubts ?? []).filter((each) => each.level !== "note");

@@ -13,10 +13,12 @@ import { queryCommands } from "./query/query_commands";
 import { ReportsPanel } from "./reports";
 import { SearchPanel } from "./search";
 import { SelectionPanel } from "./selection";
+import { rememberStart } from "./start/opening";
+import { StartPanel } from "./start/start";
 import type { Tab } from "../state";
 
 const TABS: readonly (readonly [Tab, string])[] = [
-  ["details", "Details"], ["selection", "Selection"], ["flame", "Flame"], ["reports", "Reports"], ["query", "Query"], ["job", "Job"], ["search", "Search"], ["fidelity", "Fidelity"],
+  ["start", "Summary"], ["details", "Details"], ["selection", "Selection"], ["flame", "Flame"], ["reports", "Reports"], ["query", "Query"], ["job", "Job"], ["search", "Search"], ["fidelity", "Fidelity"],
 ];
 
 const LEAST = 90; // px
@@ -69,6 +71,8 @@ function attachOpening(app: App): void {
   effect(() => {
     const now = { selected: state.selected.value, area: state.area.value, tab: state.tab.value };
     if (now.tab !== tab) shut = now.tab === null; // the user closed it, or opened it again
+    if (!first && now.tab === "start" && tab !== "start") rememberStart(false);
+    if (!first && now.tab === null && tab === "start") rememberStart(true);
     if (first) first = false;
     else if (now.area !== area && now.area) state.tab.value = tabAfter(now.tab, shut, "area");
     else if (now.selected !== selected && now.selected.length) state.tab.value = tabAfter(now.tab, shut, "event");
@@ -119,6 +123,7 @@ function Guard({ children }: { children: JSX.Element }): JSX.Element {
 
 function Panel({ app, tab }: { app: App; tab: Tab }): JSX.Element {
   switch (tab) {
+    case "start": return <StartPanel app={app} />;
     case "details": return <DetailsPanel app={app} />;
     case "selection": return <SelectionPanel app={app} />;
     case "flame": return <FlamePanel app={app} />;

@@ -9,7 +9,7 @@ import { formatCount } from "../format";
 import { offsetOf, traceName } from "../tools/navigate";
 import { DataTable, type Column, type Sort } from "./datatable";
 import { Choice, Waiting } from "./parts";
-import { goToGoal, goToTime, goToTrack, showAsTracks, type Place } from "./report_actions";
+import { goToGoal, goToTime, goToTrack, showAsTracks, showTrack, type Place } from "./report_actions";
 import { Chart } from "./report_chart";
 import { canBeTracks, cellKey, cellText, goalOf, hasTracks, namesEvents, namesTracks, rowsWith, type Goal, type Row } from "./report_rows";
 import { ScopeBar, currentScope, heldScope, holdScope } from "./scope_bar";
@@ -27,29 +27,33 @@ const LEAST = 150; // px of text
 const WAIT = 300; // ms: a range that still moves is not requested
 
 export function ReportsPanel({ app }: { app: App }): JSX.Element {
-  const traces = app.state.session.value?.traces ?? [];
+  const session = app.state.session.value;
+  const traces = session?.traces ?? [];
   const asked = useRequest("reports", (signal) => app.source.reports(signal));
-  const about = asked.value?.find(({ name }) => name === chosen.value.name) ?? asked.value?.[0];
-  const trace = traces.find(({ id }) => id === chosen.value.trace)?.id ?? traces[0]?.id;
+  const hasRanks = traces.length > 1 || (session?.job ?? null) !== null;
+  const offered = asked.value?.filter(({ of_job }) => (of_job ? hasRanks : traces.length > 0)) ?? [];
+  const about = offered.find(({ name }) => name === chosen.value.name) ?? offered[0];
+  const trace = about?.of_job ? null : traces.find(({ id }) => id === chosen.value.trace)?.id ?? traces[0]?.id;
   const held = heldScope(app);
   const scope = held ?? currentScope(app);
-  if (!asked.value || !about) return <div><Waiting asked={asked} what="the reports" /></div>;
-  if (trace === undefined) return <p class="hint">No trace is open.</p>;
+  if (!asked.value) return <div><Waiting asked={asked} what="the reports" /></div>;
+  if (!about || trace === undefined) return <p class="hint">No trace is open.</p>;
   const hasRange = about.options.some(({ name }) => name === "from");
   return (
     <div class="stacked">
       <div class="bar">
-        <Choice label="Report" value={about.name} options={asked.value.map(({ name }) => [name, name] as const)}
+        <Choice label="Report" value={about.name} options={offered.map(({ name }) => [name, name] as const)}
           onChange={(name) => { chosen.value = { ...chosen.value, name }; }} />
         <span class="dim" title={about.text}>{about.title}</span>
-        {traces.length > 1 && (
+        {trace === null && <span class="dim">of all ranks</span>}
+        {trace !== null && traces.length > 1 && (
           <Choice label="of" value={String(trace)} options={traces.map(({ id }) => [String(id), traceName(app, id)] as const)}
             onChange={(id) => { chosen.value = { ...chosen.value, trace: Number(id) }; }} />
         )}
         {hasRange && <ScopeBar app={app} scope={scope} allTracks isHeld={held !== null} />}
         <Options about={about} />
       </div>
-      <Report key={`${trace} ${about.name}`} app={app} about={about} trace={trace} scope={hasRange ? scope : null} />
+      <Report key={`${trace} ${about.name} ${trace === null ? `${traces.filter(({ state }) => state === "ready").length}/${session?.job?.revision}` : ""}`} app={app} about={about} trace={trace} scope={hasRange ? scope : null} />
     </div>
   );
 }
@@ -74,25 +78,25 @@ function Options({ about }: { about: ReportAbout }): JSX.Element {
 }
 
 // The options as parameters of the question. Times are of the trace, which may be moved against the others.
-function optionsOf(app: App, about: ReportAbout, trace: TraceId, scope: Scope | null): Record<string, string> {
+function optionsOf(app: App, about: ReportAbout, trace: TraceId | null, scope: Scope | null): Record<string, string> {
   const { whole } = app.state;
   const options: Record<string, string> = {};
   for (const { name, kind } of about.options) {
     const value = given.value.get(`${about.name}.${name}`);
     if (value) options[name] = kind === "flag" ? "" : value;
   }
-  if (!scope || (scope.from <= whole.value.from && scope.until >= whole.value.until)) return options;
+  if (trace === null || !scope || (scope.from <= whole.value.from && scope.until >= whole.value.until)) return options;
   options.from = `${Math.max(0, scope.from - offsetOf(app, trace))}ns`;
   options.until = `${Math.max(1, scope.until - offsetOf(app, trace))}ns`;
   return options;
 }
 
-function Report(props: { app: App; about: ReportAbout; trace: TraceId; scope: Scope | null }): JSX.Element {
+function Report(props: { app: App; about: ReportAbout; trace: TraceId | null; scope: Scope | null }): JSX.Element {
   const { app, about, trace } = props;
   const options = optionsOf(app, about, trace, props.scope);
   const asked = useRequest(JSON.stringify(options), (abort) => app.source.report(trace, about.name, options, abort), WAIT);
   if (!asked.value || asked.error) return <div><Waiting asked={asked} what={about.title} /></div>;
-  const tables = asked.value.filter(({ count }) => count > 0);
+  const tables = asked.value.tables.filter(({ count }) => count > 0);
   const table = tables.find(({ name }) => name === shown.value.get(about.name)) ?? tables[0];
   if (!table) return <p class="hint">The trace has nothing of this.</p>;
   return (
@@ -109,14 +113,32 @@ function Report(props: { app: App; about: ReportAbout; trace: TraceId; scope: Sc
 interface Shown {
   app: App;
   about: ReportAbout;
-  trace: TraceId;
+  trace: TraceId | null; // null: of all ranks
   table: ReportTable;
   options: Record<string, string>;
   scope: Scope | null; // null: the report has no range
 }
 
+interface Actions {
+  row(row: Row): (() => void) | null;
+  cell(row: Row, column: ReportColumn): (() => void) | null;
+}
+
+// A row of all ranks leads to the tracks of its rank. Its times are on the clock of that.
+function actionsOfRanks({ app, table }: Shown): Actions {
+  const rank = table.columns.findIndex(({ name }) => name === "rank");
+  const row = (row: Row): (() => void) | null => {
+    const info = app.state.session.value?.traces.find((each) => each.rank !== null && each.rank === row[rank]);
+    const track = info && app.state.tracks.value.find((each) => each.trace === info.id && each.role === "device");
+    return track ? () => showTrack(app, track) : null;
+  };
+  return { row, cell: (of, column) => (column.name === "rank" ? row(of) : null) };
+}
+
 // A row leads to its place, a cell to its value: a time, the events of a name, a track.
-function actionsOf({ app, trace, table, scope }: Shown): { row(row: Row): (() => void) | null; cell(row: Row, column: ReportColumn): (() => void) | null } {
+function actionsOf(shown: Shown): Actions {
+  const { app, trace, table, scope } = shown;
+  if (trace === null) return actionsOfRanks(shown);
   const tracks = app.state.tracks.value;
   const placeOf = (row: Row): Place => ({ trace, table, row, range: scope ?? app.state.whole.value });
   const hold = (): void => { if (scope) holdScope(app, scope); };
@@ -178,7 +200,7 @@ function Table(props: Shown & { children: ComponentChildren }): JSX.Element {
         {table.chart && (
           <label class="pick"><input type="checkbox" checked={charts.value} onChange={(event) => { charts.value = event.currentTarget.checked; }} /><span>Chart</span></label>
         )}
-        {canBeTracks(table) && (
+        {trace !== null && canBeTracks(table) && (
           <button type="button" class="small" title="Rows among the tracks, of the whole trace" onClick={() => void showAsTracks(app, trace, about, table, options)}>Show as track</button>
         )}
       </div>

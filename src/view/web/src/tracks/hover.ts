@@ -1,6 +1,7 @@
 // The hovered event: state.hovered, and a tooltip next to the pointer. Follows the pointer frame by frame.
+import { effect } from "@preact/signals";
 import type { App } from "../app";
-import { hitAt, offsetOf, type Hit, type Spot } from "./at_pixel";
+import { hitAt, offsetOf, spotAt, type Hit, type Spot } from "./at_pixel";
 import { formatCount, formatDuration, formatShort, formatValue } from "../format";
 import { lastNotAbove } from "./hit";
 import type { EventRef, SeriesInfo } from "../data/model";
@@ -96,8 +97,17 @@ export function attachHover(place: ToolPlace): (spot: Spot | null) => void {
     const top = spot.y + 18 + height > canvas.clientHeight ? spot.y - 10 - height : spot.y + 18;
     Object.assign(tip.style, { left: `${Math.max(0, left)}px`, top: `${Math.max(0, top)}px` });
   };
+  const later = (): void => { if (frame === 0) frame = requestAnimationFrame(update); };
+  // Keys move the view below a pointer that rests: what is under it then is something else.
+  const { range, scroll, collapsed, hidden, trackFilter } = app.state;
+  effect(() => {
+    for (const signal of [range, scroll, collapsed, hidden, trackFilter]) void signal.value;
+    if (!spot) return;
+    spot = spotAt(app, canvas, spot.x, spot.y);
+    later();
+  });
   return (next) => {
     spot = next;
-    if (frame === 0) frame = requestAnimationFrame(update);
+    later();
   };
 }
