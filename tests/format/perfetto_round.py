@@ -13,8 +13,7 @@ which a third file is made. The replays of the three must agree in
   the whole           top-level keys; what the clock's zero is in real time
 
 With no FILE: the fixtures of the Chrome format, random documents, and those traces of HEDDLE_SHARED/data (default:
-../shared/data beside the project) that are no larger than LARGEST when they are unpacked; where they are absent, that is
-said.
+../shared/data beside the project) of the sizes that tests/sizes.py says; where they are absent, that is said.
 """
 import argparse
 import collections
@@ -32,7 +31,7 @@ sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[1]))
 import perfetto_model as model  # noqa: E402
 from rounds import rounds  # noqa: E402
 
-DOCUMENTS, LARGEST = rounds(40), 12 << 20
+DOCUMENTS = rounds(40)
 
 
 class Replay(model.Replay):
@@ -192,9 +191,7 @@ def inputs(root):
     if not data.is_dir():
         print(f"skipped: the real traces, {data} is not there")
         return
-    for path in [p for p, _ in model.inputs(root) if data in p.parents]:
-        if model.unpacked(path) <= LARGEST:
-            yield path
+    yield from (path for path, _ in model.inputs(root) if data in path.parents)
 
 
 def run(options, work):

@@ -110,8 +110,8 @@ static void test_importers__strict_refuses_damaged_ones_and_takes_the_others(voi
 
 static size_t rarity(const importer *row, const fixture *f)
 {
-    size_t rarer = (f->is_damaged && row->rarer ? row->rarer : 1) * 100 / hd_test_rounds(100);
-    return rarer ? rarer : 1;
+    size_t rounds = hd_test_rounds(100);
+    return ((f->is_damaged && row->rarer ? row->rarer : 1) * 100 + rounds - 1) / rounds;
 }
 
 /* Flows aside, which are made of two ends, there are never fewer events with more bytes. */
