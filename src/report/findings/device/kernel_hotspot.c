@@ -32,7 +32,7 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
     char amount[96], text[72];
     if (!find_name(&name, f)) return HD_NOMEM(err);
     if (name == HD_STRING_NONE) return HD_OK;
-    HD_TRY(findings_gather(&of, f, rule, is_name, &name, err));
+    HD_TRY(findings_gather(&of, f, rule, f->first_work, is_name, &name, err));
     if (!of) return HD_OK;
     snprintf(of->text, sizeof of->text, "One kernel runs for %s: %s, %llu calls.", findings_amount(amount, of),
              findings_short(text, f->scope.trace, name), (unsigned long long)of->events);
