@@ -146,6 +146,7 @@ typedef struct hd_report_input {
     const hd_memory *memory;           /* likewise */
     const hd_launches *launches;       /* likewise */
     const hd_gpus *gpus;               /* NULL: the library's own table, for an analysis that needs one */
+    const struct gpu_scope *scope;     /* private: the activities, as the same options select them */
 } hd_report_input;
 
 /* The description of an analysis. Static. */

@@ -27,6 +27,8 @@ static program program_of(const graph_maker *m, hd_role role, uint32_t name)
     return role == HD_ROLE_PYTHON ? PROGRAM_PYTHON : PROGRAM_NONE;
 }
 
+enum { CHUNK_ROWS = 512 };
+
 typedef struct gatherer {
     graph_maker *m;
     hd_roles roles;
@@ -35,20 +37,20 @@ typedef struct gatherer {
     uint8_t most;     /* of them */
     host_slice *slices;
     uint64_t taken;
+    int64_t category[CHUNK_ROWS], track[CHUNK_ROWS], start[CHUNK_ROWS], duration[CHUNK_ROWS]; /* of rows of a block */
 } gatherer;
 
 /* ---- slices of threads ---- */
 
-/* The lane's track; HD_NONE: not a slice of a thread, or without a time. */
-static uint32_t host_lane(gatherer *g, hd_role *role, const hd_block *block, uint32_t row)
+/* The lane's track; HD_NONE: not a slice of a thread, or without a time. at: of the chunk. */
+static uint32_t host_lane(gatherer *g, hd_role *role, const hd_block *block, uint32_t row, uint32_t at)
 {
-    const hd_column *c = block->columns;
-    uint32_t track = (uint32_t)hd_column_at(&c[HD_COL_TRACK], row);
-    bool is_open = hd_column_at(&c[HD_COL_DURATION], row) == HD_NO_TIME &&
-                   (hd_column_at(&c[HD_COL_PHASE], row) & HD_PHASE_MASK) == 'B';
-    *role = hd_roles_in(&g->roles, block, row, (uint32_t)hd_column_at(&c[HD_COL_CATEGORY], row));
-    if (track >= hd_trace_track_count(g->m->trace) || hd_column_at(&c[HD_COL_START], row) == HD_NO_TIME || is_open ||
-        hd_role_is_work(*role) || *role == HD_ROLE_SYNC || *role == HD_ROLE_GPU_ANNOTATION ||
+    uint32_t track = (uint32_t)g->track[at];
+    *role = hd_roles_in(&g->roles, block, row, (uint32_t)g->category[at]);
+    if (hd_role_is_work(*role) || *role == HD_ROLE_SYNC || *role == HD_ROLE_GPU_ANNOTATION) return HD_NONE;
+    bool is_open =
+        g->duration[at] == HD_NO_TIME && (hd_column_at(&block->columns[HD_COL_PHASE], row) & HD_PHASE_MASK) == 'B';
+    if (track >= hd_trace_track_count(g->m->trace) || g->start[at] == HD_NO_TIME || is_open ||
         !hd_row_is_host(hd_roles_row(&g->roles, track)))
         return HD_NONE;
     return graph_lane_of_track(g->m->trace, track);
@@ -60,10 +62,10 @@ static void note_program(gatherer *g, uint32_t lane, program runs)
     if (runs > g->most) g->most = (uint8_t)runs;
 }
 
-static bool count_slice(gatherer *g, const hd_block *block, uint32_t row)
+static bool count_slice(gatherer *g, const hd_block *block, uint32_t row, uint32_t at)
 {
     hd_role role;
-    uint32_t lane = host_lane(g, &role, block, row);
+    uint32_t lane = host_lane(g, &role, block, row, at);
     if (role == HD_ROLE_SYNC) {
         graph_maker *m = g->m;
         if (!hd_large_grow((void **)&m->told, &m->told_capacity, m->told_count, sizeof *m->told, m->large))
@@ -76,30 +78,44 @@ static bool count_slice(gatherer *g, const hd_block *block, uint32_t row)
     return true;
 }
 
-static void put_slice(gatherer *g, const hd_block *block, uint32_t row)
+static void put_slice(gatherer *g, const hd_block *block, uint32_t row, uint32_t at)
 {
     hd_role role;
-    uint32_t lane = host_lane(g, &role, block, row);
+    uint32_t lane = host_lane(g, &role, block, row, at);
     if (lane == HD_NONE || g->m->thread_of[lane] == HD_NONE) return;
-    int64_t start = hd_column_at(&block->columns[HD_COL_START], row);
-    int64_t end = hd_end_or_last(start, hd_column_at(&block->columns[HD_COL_DURATION], row));
-    g->slices[g->counts[lane]++] = (host_slice){graph_time(start), graph_time(end), (uint32_t)(block->first_row + row),
-                                                (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], row)};
+    int64_t end = hd_end_or_last(g->start[at], g->duration[at]);
+    g->slices[g->counts[lane]++] =
+        (host_slice){graph_time(g->start[at]), graph_time(end), (uint32_t)(block->first_row + row),
+                     (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], row)};
+}
+
+static bool walk_chunk(gatherer *g, const hd_block *block, uint32_t first, uint32_t count)
+{
+    hd_column_decode(g->category, &block->columns[HD_COL_CATEGORY], first, count);
+    hd_column_decode(g->track, &block->columns[HD_COL_TRACK], first, count);
+    hd_column_decode(g->start, &block->columns[HD_COL_START], first, count);
+    hd_column_decode(g->duration, &block->columns[HD_COL_DURATION], first, count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (g->slices)
+            put_slice(g, block, first + i, i);
+        else if (!count_slice(g, block, first + i, i))
+            return false;
+    }
+    return true;
 }
 
 static bool walk_slices(gatherer *g)
 {
-    for (size_t b = 0; b < hd_trace_block_count(g->m->trace, HD_KIND_SLICE); b++) {
+    bool fine = true;
+    for (size_t b = 0; fine && b < hd_trace_block_count(g->m->trace, HD_KIND_SLICE); b++) {
         const hd_block *block = hd_trace_block_at(g->m->trace, HD_KIND_SLICE, b);
-        for (uint32_t row = 0; row < block->row_count; row++) {
-            if (g->slices)
-                put_slice(g, block, row);
-            else if (!count_slice(g, block, row))
-                return false;
+        for (uint32_t first = 0; fine && first < block->row_count; first += CHUNK_ROWS) {
+            uint32_t left = block->row_count - first;
+            fine = walk_chunk(g, block, first, left < CHUNK_ROWS ? left : CHUNK_ROWS);
         }
         hd_trace_release(g->m->trace, block);
     }
-    return true;
+    return fine;
 }
 
 static inline bool stands_before(const host_slice *x, const host_slice *y)

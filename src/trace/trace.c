@@ -158,9 +158,15 @@ int hd_shape_find(const hd_shape *shape, uint32_t key, hd_arg_scope scope)
 
 double hd_decimal_double(int64_t packed)
 {
+    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
     char text[64];
-    long long mantissa = hd_decimal_mantissa(packed);
-    snprintf(text, sizeof text, "%llde-%u", mantissa, hd_decimal_scale(packed));
+    long long mantissa = hd_decimal_mantissa(packed), exact = INT64_C(1) << 53;
+    unsigned scale = hd_decimal_scale(packed);
+    /* Both are doubles without rounding, so that their quotient is rounded once, as strtod's result is. */
+    if (scale < sizeof powers / sizeof *powers && mantissa >= -exact && mantissa <= exact)
+        return (double)mantissa / powers[scale];
+    snprintf(text, sizeof text, "%llde-%u", mantissa, scale);
     return strtod(text, NULL);
 }
 

@@ -28,7 +28,7 @@ typedef struct gatherer {
     uint64_t (*found)[HD_BLOCK_ROWS / 64]; /* by block: a bit for each row */
     uint32_t *at;                          /* by lane: number found; then the index of the next one */
     gpu_slice *list;                       /* of all threads */
-    int64_t category[CHUNK_ROWS];
+    int64_t category[CHUNK_ROWS], name[CHUNK_ROWS], start[CHUNK_ROWS], duration[CHUNK_ROWS], track[CHUNK_ROWS];
 } gatherer;
 
 /* Whether a place is in [start, end). Most slices begin after the previous one of their lane. */
@@ -47,46 +47,70 @@ static bool is_near(gatherer *g, uint32_t lane, int64_t start, int64_t end)
 }
 
 /* false: it has no time, is still open, or is on no track of a rank. */
-static bool slice_of(gpu_slice *out, const gpu_scope *s, const hd_block *block, uint32_t row)
+static bool slice_of(gpu_slice *out, const gpu_scope *s, const hd_block *block, uint32_t row, int64_t start,
+                     int64_t duration, uint32_t track)
 {
     const hd_column *c = block->columns;
-    int64_t start = hd_column_at(&c[HD_COL_START], row), duration = hd_column_at(&c[HD_COL_DURATION], row);
-    uint32_t track = (uint32_t)hd_column_at(&c[HD_COL_TRACK], row);
     bool is_open = duration == HD_NO_TIME && (hd_column_at(&c[HD_COL_PHASE], row) & HD_PHASE_MASK) == 'B';
     if (start == HD_NO_TIME || is_open || track >= hd_trace_track_count(s->trace) || !s->has_rank[track]) return false;
     *out = (gpu_slice){
         .start = gpu_time(start),
         .end = gpu_time(hd_end_or_last(start, duration)),
         .row = (uint32_t)(block->first_row + row),
-        .name = (uint32_t)hd_column_at(&c[HD_COL_NAME], row),
         .lane = gpu_lane_of(s->trace, track),
         .user = HD_NONE,
     };
     return true;
 }
 
+/* Their times and tracks, once one of them is wanted. */
+static void decode_chunk(gatherer *g, const hd_block *block, uint32_t first, uint32_t count)
+{
+    hd_column_decode(g->start, &block->columns[HD_COL_START], first, count);
+    hd_column_decode(g->duration, &block->columns[HD_COL_DURATION], first, count);
+    hd_column_decode(g->track, &block->columns[HD_COL_TRACK], first, count);
+}
+
+static void find_in_chunk(gatherer *g, const hd_block *block, uint32_t first, uint32_t count, uint64_t *found)
+{
+    bool is_decoded = false;
+    hd_column_decode(g->category, &block->columns[HD_COL_CATEGORY], first, count);
+    if (g->names) hd_column_decode(g->name, &block->columns[HD_COL_NAME], first, count);
+    for (uint32_t i = 0; i < count; i++) {
+        gpu_slice slice;
+        if (g->names && !g->names[g->name[i]]) continue;
+        hd_role role = hd_roles_in(g->roles, block, first + i, (uint32_t)g->category[i]);
+        if (!(g->wanted >> role & 1)) continue;
+        if (!is_decoded) decode_chunk(g, block, first, count);
+        is_decoded = true;
+        if (!slice_of(&slice, g->s, block, first + i, g->start[i], g->duration[i], (uint32_t)g->track[i])) continue;
+        if (g->places && !is_near(g, slice.lane, slice.start, slice.end)) continue;
+        found[(first + i) / 64] |= UINT64_C(1) << (first + i) % 64;
+        g->at[slice.lane]++;
+    }
+}
+
 static void find_in_block(gatherer *g, const hd_block *block, uint64_t *found)
 {
     for (uint32_t first = 0; first < block->row_count; first += CHUNK_ROWS) {
-        uint32_t count = block->row_count - first < CHUNK_ROWS ? block->row_count - first : CHUNK_ROWS;
-        hd_column_decode(g->category, &block->columns[HD_COL_CATEGORY], first, count);
-        for (uint32_t i = 0; i < count; i++) {
-            gpu_slice slice;
-            if (g->names && !g->names[hd_column_at(&block->columns[HD_COL_NAME], first + i)]) continue;
-            hd_role role = hd_roles_in(g->roles, block, first + i, (uint32_t)g->category[i]);
-            if (!(g->wanted >> role & 1) || !slice_of(&slice, g->s, block, first + i)) continue;
-            if (g->places && !is_near(g, slice.lane, slice.start, slice.end)) continue;
-            found[(first + i) / 64] |= UINT64_C(1) << (first + i) % 64;
-            g->at[slice.lane]++;
-        }
+        uint32_t left = block->row_count - first;
+        find_in_chunk(g, block, first, left < CHUNK_ROWS ? left : CHUNK_ROWS, found);
     }
 }
 
 static void put_from_block(gatherer *g, const hd_block *block, const uint64_t *found)
 {
-    for (uint32_t row = 0; row < block->row_count; row++) {
-        gpu_slice slice;
-        if (found[row / 64] >> row % 64 & 1 && slice_of(&slice, g->s, block, row)) g->list[g->at[slice.lane]++] = slice;
+    const hd_column *c = block->columns;
+    for (uint32_t word = 0; word < HD_BLOCK_ROWS / 64; word++) {
+        for (uint64_t left = found[word]; left; left &= left - 1) {
+            gpu_slice slice;
+            uint32_t row = word * 64 + (uint32_t)__builtin_ctzll(left);
+            if (!slice_of(&slice, g->s, block, row, hd_column_at(&c[HD_COL_START], row),
+                          hd_column_at(&c[HD_COL_DURATION], row), (uint32_t)hd_column_at(&c[HD_COL_TRACK], row)))
+                continue;
+            slice.name = (uint32_t)hd_column_at(&c[HD_COL_NAME], row);
+            g->list[g->at[slice.lane]++] = slice;
+        }
     }
 }
 

@@ -42,8 +42,17 @@ static inline hd_row_sort hd_roles_row(const hd_roles *roles, uint32_t track)
     return track < roles->track_count ? (hd_row_sort)roles->rows[track] : HD_ROW_HOST;
 }
 hd_role hd_roles_at(hd_roles *roles, uint32_t category, uint32_t name, uint32_t track);
+/* What by_category has: HD_ROLE_UNKNOWN: not looked up yet; HD_ROLE_BY_NAME, _UNSAID: name and track have to be asked,
+ * too; else the role + 1. */
+enum { HD_ROLE_UNKNOWN = 0, HD_ROLE_BY_NAME = 254, HD_ROLE_UNSAID = 255 };
+hd_role hd_roles_look_up(hd_roles *roles, const hd_block *block, uint32_t row, uint32_t category);
 /* By the columns of a block; reads as few of them as possible. */
-hd_role hd_roles_in(hd_roles *roles, const hd_block *block, uint32_t row, uint32_t category);
+static inline hd_role hd_roles_in(hd_roles *roles, const hd_block *block, uint32_t row, uint32_t category)
+{
+    unsigned known = atomic_load_explicit(&roles->by_category[category], memory_order_relaxed);
+    return known != HD_ROLE_UNKNOWN && known < HD_ROLE_BY_NAME ? (hd_role)(known - 1)
+                                                               : hd_roles_look_up(roles, block, row, category);
+}
 
 /* roles.c: the rule itself. */
 hd_role hd_role_on(hd_string category, hd_string name, hd_row_sort row);

@@ -190,10 +190,13 @@ typedef struct first_calls {
 
 static bool list_first_calls(first_calls *out, const gpu_scope *s)
 {
+    uint32_t rank = HD_NONE, track = HD_NONE; /* of the launch before */
     for (size_t i = 0; i < s->launches->launch_count; i++) {
         const hd_launch *launch = &s->launches->launches[i];
         if (launch->sort == HD_LAUNCH_UNKNOWN || launch->track >= hd_trace_track_count(s->trace)) continue;
-        uint32_t count = out->ranks.count, rank = gpu_group(&out->ranks, &s->ranks[launch->track]);
+        uint32_t count = out->ranks.count;
+        if (launch->track != track) rank = gpu_group(&out->ranks, &s->ranks[launch->track]);
+        track = launch->track;
         if (rank == HD_NONE || !hd_grow((void **)&out->starts, &out->capacity, rank, sizeof *out->starts)) return false;
         if (rank == count || launch->start_ns < out->starts[rank]) out->starts[rank] = launch->start_ns;
     }
@@ -407,9 +410,34 @@ static void set_steps_of(gpu_scope *s, gpu_work *works, size_t count)
     }
 }
 
+void gpu_scope_clear_steps(gpu_scope *s)
+{
+    for (size_t i = 0; i < s->launches->work_count; i++) s->works[i].step = HD_NONE;
+    for (size_t i = 0; i < s->launches->works_without_time; i++) s->untimed[i].step = HD_NONE;
+}
+
+static hd_status borrow(gpu_scope *s, const gpu_scope *lender, const gpu_options *options, unsigned by, hd_error *err)
+{
+    *s = *lender;
+    s->lender = lender;
+    s->options = options;
+    s->own_launches = NULL;
+    s->annotations = (gpu_slices){0};
+    s->steps = NULL;
+    s->step_count = 0;
+    s->changes = NULL;
+    s->change_count = 0;
+    s->changes_of = NULL;
+    s->step_source = NULL;
+    s->steps_are_lent = false;
+    HD_TRY(read_by(&s->by, options->by, by, err));
+    return s->by & GPU_BY_STEP ? gpu_steps_find(s, err) : HD_OK;
+}
+
 hd_status gpu_scope_init(gpu_scope *s, const hd_report_input *input, const gpu_options *options, unsigned by,
                          hd_error *err)
 {
+    if (input->scope) return borrow(s, input->scope, options, by, err);
     work_maker m = {.s = s};
     const hd_trace *trace = input->trace;
     *s = (gpu_scope){
@@ -451,18 +479,22 @@ uint32_t gpu_work_at(const gpu_scope *s, uint32_t row)
 
 void gpu_scope_deinit(gpu_scope *s)
 {
-    hd_launches_free(s->own_launches);
-    free(s->ranks);
-    free(s->has_rank);
-    free(s->rows);
-    free(s->devices);
-    hd_large_free(s->works);
-    hd_large_free(s->untimed);
-    hd_large_free(s->order);
-    hd_large_free(s->by_row);
     gpu_slices_deinit(&s->annotations);
-    hd_large_free(s->steps);
-    hd_large_free(s->changes);
-    free(s->changes_of);
+    if (!s->steps_are_lent) {
+        hd_large_free(s->steps);
+        hd_large_free(s->changes);
+        free(s->changes_of);
+    }
+    if (!s->lender) {
+        hd_launches_free(s->own_launches);
+        free(s->ranks);
+        free(s->has_rank);
+        free(s->rows);
+        free(s->devices);
+        hd_large_free(s->works);
+        hd_large_free(s->untimed);
+        hd_large_free(s->order);
+        hd_large_free(s->by_row);
+    }
     *s = (gpu_scope){0};
 }

@@ -73,13 +73,16 @@ typedef struct gpu_scope {
     int64_t from, until; /* of lists: always a window; of accounts as in has_… */
     const hd_launches *launches;
     hd_launches *own_launches; /* NULL: they are the caller's */
-    int64_t *ranks;            /* by track */
-    bool *has_rank;            /* by track: --rank wants it */
-    bool has_launches;         /* some work of the trace is linked */
-    uint64_t large;            /* bytes from which on lists lie in files */
-    gpu_work *works;           /* as launches->works */
-    gpu_work *untimed;         /* as launches->untimed: from 0 until 0; device HD_NONE: not listed */
-    uint32_t *order, *by_row;  /* indices of counted activities: device by device, and track by track */
+    /* Has the activities, their order, tracks and devices, and may have the steps; NULL: they are the scope's own */
+    const struct gpu_scope *lender;
+    bool steps_are_lent;
+    int64_t *ranks;           /* by track */
+    bool *has_rank;           /* by track: --rank wants it */
+    bool has_launches;        /* some work of the trace is linked */
+    uint64_t large;           /* bytes from which on lists lie in files */
+    gpu_work *works;          /* as launches->works */
+    gpu_work *untimed;        /* as launches->untimed: from 0 until 0; device HD_NONE: not listed */
+    uint32_t *order, *by_row; /* indices of counted activities: device by device, and track by track */
     size_t counted;
     gpu_row *rows;
     uint32_t row_count;
@@ -96,10 +99,13 @@ typedef struct gpu_scope {
     const char *step_source; /* how steps were found, for a note */
 } gpu_scope;
 
-/* `by`: the words of --by that the report knows. Errors: ARGUMENT; MEMORY; LIMIT. Deinit either way. */
+/* `by`: the words of --by that the report knows. input->scope, of the same options, by step if they say so, is lent and
+ * must live longer. Errors: ARGUMENT; MEMORY; LIMIT. Deinit either way. */
 hd_status gpu_scope_init(gpu_scope *scope, const hd_report_input *input, const gpu_options *options, unsigned by,
                          hd_error *err);
 void gpu_scope_deinit(gpu_scope *scope);
+/* Forgets in which step activities are, as in a scope that is not by step. */
+void gpu_scope_clear_steps(gpu_scope *scope);
 
 /* The lane of a track: itself, or the twin with equal pid and tid. HD_NONE: no such track. */
 static inline uint32_t gpu_lane_of(const hd_trace *trace, uint32_t track)

@@ -160,6 +160,16 @@ hd_status gpu_annotations(gpu_scope *s, hd_error *err)
 hd_status gpu_steps_find(gpu_scope *s, hd_error *err)
 {
     if (s->step_source) return HD_OK;
+    if (s->lender && s->lender->step_source) {
+        s->steps_are_lent = true;
+        s->step_source = s->lender->step_source;
+        s->steps = s->lender->steps;
+        s->step_count = s->lender->step_count;
+        s->changes = s->lender->changes;
+        s->change_count = s->lender->change_count;
+        s->changes_of = s->lender->changes_of;
+        return HD_OK;
+    }
     bool are_guessed = gpu_steps_are_guessed(s->options);
     s->step_source = are_guessed        ? "steps are guessed: what repeats, from the launch of the kernel that each is "
                                           "named after"

@@ -278,14 +278,16 @@ static const gpu_trust *keep(const hd_launches *launches, gpu_trust *made)
     return before;
 }
 
-hd_status gpu_trust_of(const gpu_trust **out, const hd_trace *trace, const hd_launches *launches, hd_error *err)
+/* whole: a scope of all activities, whether it is by step or not, as their own steps are not read; NULL: none yet. */
+static hd_status trust_of(const gpu_trust **out, const hd_trace *trace, const hd_launches *launches,
+                          const gpu_scope *whole, hd_error *err)
 {
     static const gpu_options by_step = {.by = "step"};
     *out = __atomic_load_n(&launches->trust, __ATOMIC_ACQUIRE);
     if (*out) return HD_OK;
     gpu_scope scope = {0};
     gpu_trust *made = calloc(1, sizeof *made);
-    const hd_report_input input = {.trace = trace, .launches = launches};
+    const hd_report_input input = {.trace = trace, .launches = launches, .scope = whole};
     if (!made) return HD_NOMEM(err);
     find_input(made, trace);
     find_what_launches_tell(made, launches);
@@ -298,6 +300,18 @@ hd_status gpu_trust_of(const gpu_trust **out, const hd_trace *trace, const hd_la
     else
         gpu_trust_free(made);
     return status;
+}
+
+hd_status gpu_trust_of(const gpu_trust **out, const hd_trace *trace, const hd_launches *launches, hd_error *err)
+{
+    return trust_of(out, trace, launches, NULL, err);
+}
+
+hd_status gpu_trust_of_scope(const gpu_trust **out, const gpu_scope *s, hd_error *err)
+{
+    const gpu_options *o = s->options;
+    bool is_whole = !o->step && !o->names && !o->tracks && !o->ranks && !o->linked && !s->has_from && !s->has_until;
+    return trust_of(out, s->trace, s->launches, is_whole ? s : NULL, err);
 }
 
 void gpu_trust_free(gpu_trust *trust)

@@ -74,6 +74,7 @@ typedef struct gpu_trust {
 
 /* Belongs to the launches. Any number of threads may ask. Errors: MEMORY, LIMIT. O(n log n) the first time. */
 hd_status gpu_trust_of(const gpu_trust **out, const hd_trace *trace, const hd_launches *launches, hd_error *err);
+hd_status gpu_trust_of_scope(const gpu_trust **out, const gpu_scope *scope, hd_error *err); /* the same, faster */
 /* Only losses and repairs of reading. O(rows of the ledger). */
 gpu_trust gpu_trust_of_input(const hd_trace *trace);
 void gpu_trust_free(gpu_trust *trust);

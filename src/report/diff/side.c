@@ -479,7 +479,7 @@ static hd_status add_facts(hd_diff_side *s, const hd_trace *trace, hd_error *err
 static hd_status add_trust(hd_diff_side *s, const gpu_scope *scope, hd_error *err)
 {
     const gpu_trust *trust;
-    HD_TRY(gpu_trust_of(&trust, scope->trace, scope->launches, err));
+    HD_TRY(gpu_trust_of_scope(&trust, scope, err));
     for (int i = 0; i < GPU_DOUBTS; i++) {
         s->doubts[i] += trust->doubts[i].count;
         s->doubts_of[i] += trust->doubts[i].of;

@@ -211,12 +211,12 @@ hd_status findings_keep(finding **out, findings *f, hd_error *err)
     return HD_OK;
 }
 
-hd_status findings_gather(finding **out, findings *f, const finding_rule *rule, findings_is_one *is_one, void *user,
-                          hd_error *err)
+hd_status findings_gather(finding **out, findings *f, const finding_rule *rule, uint32_t first, findings_is_one *is_one,
+                          void *user, hd_error *err)
 {
     *out = NULL;
     if (!findings_add(f, rule)) return HD_NOMEM(err);
-    for (uint32_t n = 0; n < f->graph->node_count; n++)
+    for (uint32_t n = first; n < f->graph->node_count; n++)
         if (f->left[n] > 0 && is_one(f, n, user) && !findings_claim(f, n, INT64_MAX)) return HD_NOMEM(err);
     return findings_keep(out, f, err);
 }
@@ -242,7 +242,7 @@ hd_status findings_gather_named(finding **out, findings *f, const finding_rule *
     uint8_t *names = findings_choose_names(&any, f, is_name);
     *out = NULL;
     hd_status status = !names ? HD_NOMEM(err)
-                       : any  ? findings_gather(out, f, rule, is_named, &(named){is_one, names}, err)
+                       : any  ? findings_gather(out, f, rule, f->first_work, is_named, &(named){is_one, names}, err)
                               : HD_OK;
     free(names);
     return status;

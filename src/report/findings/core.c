@@ -272,7 +272,7 @@ hd_status findings_prepare(findings *f, const hd_report_input *input, const gpu_
     f->input = input;
     HD_TRY(gpu_scope_init(&f->scope, input, &by_step, GPU_BY_STEP, err));
     f->scope.options = options;
-    HD_TRY(gpu_trust_of(&f->trust, f->scope.trace, f->scope.launches, err));
+    HD_TRY(gpu_trust_of_scope(&f->trust, &f->scope, err));
     find_whole(f);
     if (!find_busy(f)) return HD_NOMEM(err);
     HD_TRY(hd_graph_new(&f->graph, f->scope.trace, f->scope.launches, err));

@@ -125,8 +125,9 @@ hd_status findings_init(findings *out, const hd_report_input *input, const gpu_o
 void findings_rank(findings *findings); /* list.c */
 /* Adds those of memory, and ranks again. devices, reserved: tables of report memory; NULL: there is none.
  * memory_limit.c */
-hd_status findings_add_memory(findings *findings, const hd_table *devices, const hd_table *reserved, hd_error *err);
-hd_status findings_add_growth(findings *findings, hd_error *err); /* memory_growth.c */
+hd_status findings_add_memory(findings *findings, const hd_memory *memory, const hd_table *devices,
+                              const hd_table *reserved, hd_error *err);
+hd_status findings_add_growth(findings *findings, const hd_memory *memory, hd_error *err); /* memory_growth.c */
 void findings_deinit(findings *findings);
 /* Frees the inputs of the rules; the list and the scope stay. */
 void findings_release(findings *findings); /* core.c */
@@ -208,11 +209,11 @@ bool findings_show(findings *f, int64_t row, int64_t length); /* evidence of the
 /* Keeps the last finding if its claims are large enough, with amount, device and evidence; else, or if the rest of the
  * whole is too small, *out is NULL. */
 hd_status findings_keep(finding **out, findings *f, hd_error *err);
-/* A finding of all nodes that `is_one` knows: claimed if they are worth it. */
+/* A finding of all nodes from `first` on (0, or f->first_work) that `is_one` knows: claimed if they are worth it. */
 typedef bool findings_is_one(const findings *f, uint32_t node, void *user);
-hd_status findings_gather(finding **out, findings *f, const finding_rule *rule, findings_is_one *is_one, void *user,
-                          hd_error *err);
-/* The same for nodes with a class that `is_one` accepts and a name that `is_name` accepts, which is called once for
+hd_status findings_gather(finding **out, findings *f, const finding_rule *rule, uint32_t first, findings_is_one *is_one,
+                          void *user, hd_error *err);
+/* The same for activities with a class that `is_one` accepts and a name that `is_name` accepts, which is called once for
  * each name. */
 typedef bool findings_is_name(hd_string name);
 hd_status findings_gather_named(finding **out, findings *f, const finding_rule *rule,

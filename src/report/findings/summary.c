@@ -28,6 +28,7 @@ typedef struct summary {
     const summary_options *options;
     hd_report parts[PARTS];
     findings findings;
+    hd_memory *memory;
 } summary;
 
 /* ---- cells of other reports ---- */
@@ -243,16 +244,27 @@ static const char **options_of_parts(const hd_report_input *input, const char *o
     return options;
 }
 
+/* Parts have the activities of the findings, unless these are not by step as steps are guessed, and the parts are. */
+static const gpu_scope *scope_of_parts(summary *s)
+{
+    const gpu_options *o = &s->options->gpu;
+    if (!o->by) gpu_scope_clear_steps(&s->findings.scope);
+    return o->by && gpu_steps_are_guessed(o) ? NULL : &s->findings.scope;
+}
+
 static hd_status run_parts(summary *s, const hd_report_input *input, hd_error *err)
 {
+    static const hd_memory_options without_stacks = {.size = sizeof without_stacks, .no_stacks = true};
     const char **options = options_of_parts(input, "rows=1000"); /* gaps to look for the longest of each cause */
     hd_report_input of_parts = *input;
     hd_status status = options ? HD_OK : HD_NOMEM(err);
     of_parts.launches = s->findings.scope.launches;
+    of_parts.scope = scope_of_parts(s);
     for (int part = 0; part < PARTS && status == HD_OK; part++) {
-        static const char *const of_memory[] = {"no-stacks", NULL};
-        of_parts.options = part == MEMORY ? of_memory : part == IDLE ? options : options + 1;
-        status = hd_report_run(&s->parts[part], part_names[part], &of_parts, err);
+        of_parts.options = part == MEMORY ? NULL : part == IDLE ? options : options + 1;
+        if (part == MEMORY && !input->memory) status = hd_memory_new(&s->memory, s->trace, &without_stacks, err);
+        if (!input->memory) of_parts.memory = s->memory;
+        if (status == HD_OK) status = hd_report_run(&s->parts[part], part_names[part], &of_parts, err);
     }
     free(options);
     return status;
@@ -321,8 +333,10 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     hd_status status = findings_init(&s.findings, input, &s.options->gpu, s.options->model, err);
     if (status == HD_OK) status = run_parts(&s, input, err);
     if (status == HD_OK)
-        status = findings_add_memory(&s.findings, hd_report_table(&s.parts[MEMORY], "devices"),
+        status = findings_add_memory(&s.findings, input->memory ? input->memory : s.memory,
+                                     hd_report_table(&s.parts[MEMORY], "devices"),
                                      hd_report_table(&s.parts[MEMORY], "reserved"), err);
+    hd_memory_free(s.memory);
     if (status == HD_OK) status = add_tables(out, &s, err);
     for (int part = 0; part < PARTS; part++) hd_report_free(&s.parts[part]);
     findings_deinit(&s.findings);

@@ -192,7 +192,7 @@ static hd_status add_device(breakdown *b, hd_error *err)
 
 static hd_status add_tables(hd_report *out, breakdown *b, hd_error *err)
 {
-    HD_TRY(gpu_trust_of(&b->trust, b->scope.trace, b->scope.launches, err));
+    HD_TRY(gpu_trust_of_scope(&b->trust, &b->scope, err));
     HD_TRY(report_builder(&b->breakdown, &report_breakdown_about, "breakdown", err));
     HD_TRY(report_builder(&b->overlap, &report_breakdown_about, "overlap", err));
     HD_TRY(report_builder(&b->concurrency, &report_breakdown_about, "concurrency", err));

@@ -203,7 +203,7 @@ hd_status gpu_add_notes(hd_report *out, const hd_report_about *about, const gpu_
     hd_table_builder *builder;
     const gpu_trust *trust;
     uint64_t unlinked = 0, before = 0;
-    HD_TRY(gpu_trust_of(&trust, s->trace, s->launches, err));
+    HD_TRY(gpu_trust_of_scope(&trust, s, err));
     HD_TRY(report_builder(&builder, about, "notes", err));
     for (size_t i = 0; i < s->launches->work_count; i++) {
         if (s->works[i].device == HD_NONE) continue;

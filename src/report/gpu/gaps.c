@@ -362,7 +362,7 @@ hd_status gpu_gaps_init(gpu_gaps *out, const gpu_scope *s, const gpu_slice *sync
     const gpu_trust *trust;
     *out = (gpu_gaps){0};
     HD_TRY(gpu_waits_init(&out->waits, s, err));
-    HD_TRY(gpu_trust_of(&trust, s->trace, s->launches, err));
+    HD_TRY(gpu_trust_of_scope(&trust, s, err));
     if (!find_gaps(out, s, trust) || !find_syncs(out, s, syncs, sync_count) || !find_transfers(out, s))
         return HD_NOMEM(err);
     return find_the_rest(out, s, err);

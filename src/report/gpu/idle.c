@@ -333,7 +333,7 @@ static void add_hta(idle *r)
 
 static hd_status add_all(idle *r, hd_error *err)
 {
-    HD_TRY(gpu_trust_of(&r->trust, r->scope.trace, r->scope.launches, err));
+    HD_TRY(gpu_trust_of_scope(&r->trust, &r->scope, err));
     HD_TRY(report_builder(&r->idle, &report_idle_about, "idle", err));
     HD_TRY(report_builder(&r->list, &report_idle_about, "gaps", err));
     gpu_aggregate_init(&r->behind, &r->scope, NULL, offsetof(behind_row, time), &report_idle_about, "behind");

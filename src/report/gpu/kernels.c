@@ -306,7 +306,7 @@ static hd_status add_tables(hd_report *out, kernels *k, hd_error *err)
     if (k->scope.by & GPU_BY_MODULE) HD_TRY(find_modules(k, err));
     if (k->scope.by & GPU_BY_STACK) HD_TRY(find_stacks(k, err));
     if (k->scope.by & GPU_BY_LINE) HD_TRY(find_lines(k, err));
-    HD_TRY(gpu_trust_of(&k->trust, k->scope.trace, k->scope.launches, err));
+    HD_TRY(gpu_trust_of_scope(&k->trust, &k->scope, err));
     HD_TRY(sum_kernels(k, err));
     k->stack_room = STACK_ROOM;
     HD_TRY(gpu_add_aggregate(out, &k->rows, "total", err));

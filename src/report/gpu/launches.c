@@ -224,7 +224,7 @@ static hd_status add_tables(hd_report *out, launches *l, hd_error *err)
     l->call_names = calloc((size_t)hd_trace_string_count(l->scope.trace) + 1, sizeof *l->call_names);
     l->apart = calloc((size_t)l->scope.device_count + 1, sizeof *l->apart);
     if (!l->call_names || !l->apart) return HD_NOMEM(err);
-    HD_TRY(gpu_trust_of(&l->trust, l->scope.trace, l->scope.launches, err));
+    HD_TRY(gpu_trust_of_scope(&l->trust, &l->scope, err));
     for (uint32_t d = 0; d < l->scope.device_count; d++) l->apart[d] = gpu_clock_is_apart(l->trust, &l->scope, d);
     HD_TRY(sum_up(l, err));
     HD_TRY(gpu_add_aggregate(out, &l->rows, "whole_total", err));

@@ -184,7 +184,7 @@ static hd_status add_tables(hd_report *out, queue *q, hd_error *err)
     q->seen = hd_large_new(q->scope.launches->launch_count + 1, sizeof *q->seen, q->scope.large);
     if (!q->seen) return HD_NOMEM(err);
     memset(q->seen, 0, (q->scope.launches->launch_count + 1) * sizeof *q->seen);
-    HD_TRY(gpu_trust_of(&q->trust, q->scope.trace, q->scope.launches, err));
+    HD_TRY(gpu_trust_of_scope(&q->trust, &q->scope, err));
     HD_TRY(report_builder(&q->table, &report_queue_about, "queue", err));
     if (q->options->series) HD_TRY(report_builder(&q->series, &report_queue_about, "queue_length", err));
     if (q->options->pieces) HD_TRY(report_builder(&q->over_time, &report_queue_about, "queue_over_time", err));

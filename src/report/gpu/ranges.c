@@ -259,7 +259,7 @@ static hd_status add_steps(hd_report *out, gpu_scope *s, hd_error *err)
     uint32_t *works = NULL, *first = NULL;
     const gpu_trust *trust;
     hd_table_builder *b;
-    HD_TRY(gpu_trust_of(&trust, s->trace, s->launches, err));
+    HD_TRY(gpu_trust_of_scope(&trust, s, err));
     HD_TRY(gpu_steps_find(s, err));
     HD_TRY(report_builder(&b, &report_steps_about, "steps", err));
     gpu_projection *below = hd_large_new(s->step_count + 1, sizeof *below, s->large);

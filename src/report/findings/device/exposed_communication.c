@@ -51,7 +51,7 @@ static hd_status find_with(findings *f, const finding_rule *rule, bool on_comput
     char amount[96], name[72];
     most_exposed(&device, &exposed, f);
     if (!findings_is_worth(f, exposed) || is_on_compute_stream(f, device) != on_compute_stream) return HD_OK;
-    HD_TRY(findings_gather(&of, f, rule, is_communication, NULL, err));
+    HD_TRY(findings_gather(&of, f, rule, f->first_work, is_communication, NULL, err));
     if (!of) return HD_OK;
     if (exposed < of->amount) of->amount = exposed; /* other findings already have the rest */
     of->device = device;

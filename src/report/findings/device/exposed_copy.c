@@ -42,7 +42,8 @@ static hd_status find_in_line(findings *f, const finding_rule *rule, hd_error *e
     finding *of = NULL;
     char amount[96], name[72];
     uint8_t *is_hiding = find_hiding(&f->scope);
-    hd_status status = is_hiding ? findings_gather(&of, f, rule, is_in_line, is_hiding, err) : HD_NOMEM(err);
+    hd_status status =
+        is_hiding ? findings_gather(&of, f, rule, f->first_work, is_in_line, is_hiding, err) : HD_NOMEM(err);
     free(is_hiding);
     if (!of) return status;
     snprintf(of->text, sizeof of->text,
@@ -56,7 +57,7 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
     finding *of;
     char amount[96], name[72];
     int64_t exposed = 0;
-    HD_TRY(findings_gather(&of, f, rule, is_copy, NULL, err));
+    HD_TRY(findings_gather(&of, f, rule, f->first_work, is_copy, NULL, err));
     if (!of) return HD_OK;
     for (uint32_t d = 0; d < f->scope.device_count; d++) {
         int64_t others = findings_busy(f, d, 1u << GPU_COMPUTE | 1u << GPU_COMMUNICATION);

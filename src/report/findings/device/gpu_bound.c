@@ -13,7 +13,7 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
 {
     finding *of;
     char amount[96];
-    HD_TRY(findings_gather(&of, f, rule, is_compute, NULL, err));
+    HD_TRY(findings_gather(&of, f, rule, f->first_work, is_compute, NULL, err));
     if (!of) return HD_OK;
     snprintf(of->text, sizeof of->text, "The GPU sets the pace: it computes for %s, with many kernels.",
              findings_amount(amount, of));

@@ -39,7 +39,7 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
     /* Hidden behind the host it saves nothing, but it will, once the host is faster. */
     if (ns < findings_whole(f) / LEAST_PART && !find_name(&name, &ns, f, f->left)) return HD_NOMEM(err);
     if (ns < findings_whole(f) / LEAST_PART) return HD_OK;
-    HD_TRY(findings_gather(&of, f, rule, is_name, &name, err));
+    HD_TRY(findings_gather(&of, f, rule, f->first_work, is_name, &name, err));
     if (!of) return HD_OK;
     if (of->amount < findings_whole(f) / LEAST_PART) {
         findings_drop(f);

@@ -53,13 +53,11 @@ static hd_status find_pool(findings *f, const hd_memory *memory, uint32_t pool, 
     return add_growth(f, memory, pool, s, err);
 }
 
-hd_status findings_add_growth(findings *f, hd_error *err)
+hd_status findings_add_growth(findings *f, const hd_memory *memory, hd_error *err)
 {
-    const hd_memory_options options = {.size = sizeof options, .no_stacks = true};
     const gpu_scope *s = &f->scope;
-    hd_memory *memory = NULL;
     series of = {.kept = calloc((size_t)s->step_count + 1, sizeof *of.kept)};
-    hd_status status = of.kept ? hd_memory_new(&memory, s->trace, &options, err) : HD_NOMEM(err);
+    hd_status status = of.kept ? HD_OK : HD_NOMEM(err);
     for (of.first = 0; status == HD_OK && of.first < s->step_count; of.first = of.end) {
         const gpu_step *first = &s->steps[of.first];
         for (of.end = of.first + 1; of.end < s->step_count && s->steps[of.end].rank == first->rank &&
@@ -71,7 +69,6 @@ hd_status findings_add_growth(findings *f, hd_error *err)
                 (first->process == HD_NONE || first->process == memory->pools[p].process))
                 status = find_pool(f, memory, p, &of, err);
     }
-    hd_memory_free(memory);
     free(of.kept);
     return status;
 }

@@ -79,7 +79,8 @@ static hd_status add_fragments(findings *f, const hd_table *reserved, hd_error *
     return HD_OK;
 }
 
-hd_status findings_add_memory(findings *f, const hd_table *devices, const hd_table *reserved, hd_error *err)
+hd_status findings_add_memory(findings *f, const hd_memory *memory, const hd_table *devices, const hd_table *reserved,
+                              hd_error *err)
 {
     for (size_t row = 0; devices && row < hd_table_row_count(devices); row++) {
         finding *of;
@@ -93,7 +94,7 @@ hd_status findings_add_memory(findings *f, const hd_table *devices, const hd_tab
                  100 * (double)bytes / (double)l.bytes);
     }
     HD_TRY(add_fragments(f, reserved, err));
-    if (devices && hd_table_row_count(devices)) HD_TRY(findings_add_growth(f, err));
+    if (devices && hd_table_row_count(devices)) HD_TRY(findings_add_growth(f, memory, err));
     findings_rank(f);
     return HD_OK;
 }

@@ -29,7 +29,7 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
     char name[72], amount[96];
     hd_status status = findings_read_numbers(&s.in, f, "In msg nelems", err);
     if (status == HD_OK) status = findings_read_numbers(&s.out, f, "Out msg nelems", err);
-    if (status == HD_OK) status = findings_gather(&of, f, rule, is_small, &s, err);
+    if (status == HD_OK) status = findings_gather(&of, f, rule, f->first_work, is_small, &s, err);
     hd_large_free(s.in);
     hd_large_free(s.out);
     if (!of) return status;

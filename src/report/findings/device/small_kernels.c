@@ -15,7 +15,7 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
 {
     finding *of;
     char amount[96];
-    HD_TRY(findings_gather(&of, f, rule, is_one, NULL, err));
+    HD_TRY(findings_gather(&of, f, rule, f->first_work, is_one, NULL, err));
     if (!of) return HD_OK;
     snprintf(of->text, sizeof of->text, "The GPU runs %llu kernels shorter than 10us one after the other, for %s.",
              (unsigned long long)of->events, findings_amount(amount, of));

@@ -27,7 +27,7 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
 {
     finding *of;
     char name[72], amount[96];
-    HD_TRY(findings_gather(&of, f, rule, is_loading, NULL, err));
+    HD_TRY(findings_gather(&of, f, rule, 0, is_loading, NULL, err));
     if (!of) return HD_OK;
     uint32_t loader = name_of_loader(f);
     of->is_of_host = true;

@@ -33,7 +33,7 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
         brief += work < launch->duration_ns;
         found.rows[launch->row / 8] |= (uint8_t)(1u << launch->row % 8);
     }
-    hd_status status = brief && brief >= all - brief ? findings_gather(&of, f, rule, is_launch, &found, err) : HD_OK;
+    hd_status status = brief && brief >= all - brief ? findings_gather(&of, f, rule, 0, is_launch, &found, err) : HD_OK;
     free(found.rows);
     if (!of) return status;
     of->is_of_host = true;
