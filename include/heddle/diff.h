@@ -12,7 +12,7 @@
 #ifndef HEDDLE_DIFF_H
 #define HEDDLE_DIFF_H
 
-#include "heddle/table.h"
+#include "heddle/report.h"
 #include "heddle/trace.h"
 
 #ifdef __cplusplus
@@ -79,26 +79,22 @@ hd_diff_gate hd_diff_gate_of(const hd_diff *diff);
 /* "after is 12.1 % slower: 210.300ms -> 235.812ms a step". Borrowed. */
 const char *hd_diff_sentence(const hd_diff *diff);
 
-/* Tables, borrowed; NULL beyond the last. Times are ns, and of a step unless the column says else. In this order:
- *
- * `sides`    two rows: `side`, `files`, `steps` compared and `dropped`, `runs`, `median` and `spread` (half the distance of
- *            the quartiles) of a step
- * `step`     a row: `before`, `after` (medians), `change`, `share` (percent of before), `low` and `high` (of the change,
- *            99 %), `verdict`
- * `parts`    what the mean step is made of: `part`, `before`, `after`, `change`, and the sums over all steps compared,
- *            `before_total` and `after_total`, which add up to those of the row `step` to the nanosecond
- * `counts`   per step: `what`, `before`, `after`
- * `rows`     what makes up the change, most first: `kind`, `name`, `name_after` (null: the same), `within` (operator or
- *            modules around), `matched`, `before`, `after`, `change`, `low`, `high`, `calls_before`, `calls_after`,
- *            `n_before`, `n_after` (units that were compared), `per_call_before`, `per_call_after`, `cpu_before`, `cpu_after` (of operators and modules: their own time on the CPU), `verdict`: slower, faster, new, gone, noise, or "too few": beyond noise, were it the only row. Rows of one
- *            kind share no time; those of kernels, collectives and copies are GPU time, as are those of operators
- *            and modules, which hold the same time again
- * `differs`  what is not the same and can be compared: `what`, `before`, `after`
- * `reasons`  why nothing can be concluded: `reason`
- * `gate`     a row per condition: `condition`, `verdict`, `text`
- */
+/* Tables, borrowed; NULL beyond the last. Times are ns, and of a step unless the column says else; hd_diff_report_about
+ * has the meaning of each column. `sides`, `step`, `steps`, `parts`, `counts`, `rows`, `differs`, `reasons`, `gate`.
+ * `parts` add up to the step, to the nanosecond. Of `rows` those of one kind share no time; those of operators and
+ * modules have the time of their kernels, collectives and copies again. */
 const hd_table *hd_diff_table_at(const hd_diff *diff, size_t index);
 const hd_table *hd_diff_table(const hd_diff *diff, const char *name); /* NULL: there is none of that name */
+
+/* The tables as a report, `rows` first, for pages and files (hd_report_print, hd_report_write). The caller frees *out.
+ * Errors: MEMORY. */
+hd_status hd_diff_report(hd_report *out, const hd_diff *diff, hd_error *err);
+/* The description of that report, for hd_report_part. Static. */
+const hd_report_about *hd_diff_report_about(void);
+/* The same of some traces, with options of hd_diff_report_about, "KEY=VALUE"; options may be NULL. Of two traces the
+ * first is before; of others the option inputs selects them. Errors: ARGUMENT, MEMORY, LIMIT. */
+hd_status hd_diff_report_run(hd_report *out, const hd_trace *const *traces, size_t count, const char *const *options,
+                             hd_error *err);
 
 typedef enum hd_diff_format {
     HD_DIFF_JSON = 1, /* the object heddle.diff/1 */
@@ -108,6 +104,12 @@ typedef enum hd_diff_format {
 
 /* Errors: what the sink returns; MEMORY. */
 hd_status hd_diff_print(hd_sink sink, hd_diff_format format, const hd_diff *diff, hd_error *err);
+/* Write into a file, by its extension: .html, a page with pictures; .json, .md, as above; .csv, .parquet, the table
+ * rows; with a slash at the end a folder with each table. A file appears whole or not at all. Errors: ARGUMENT (another
+ * extension), IO, MEMORY. */
+hd_status hd_diff_write(const char *path, const hd_diff *diff, hd_error *err);
+/* Only whether a path has such an extension. Errors: ARGUMENT. */
+hd_status hd_diff_path_valid(const char *path, hd_error *err);
 
 #ifdef __cplusplus
 }

@@ -127,7 +127,7 @@ PyObject *report_tables(hd_report *report);
 
 /* ---- functions of the module, by file ---- */
 extern PyMethodDef trace_functions[], report_functions[], convert_functions[], flame_functions[], query_functions[],
-    view_functions[], column_functions[];
+    view_functions[], column_functions[], diff_functions[];
 extern PyType_Spec trace_spec, stream_spec, held_spec, table_spec, buffer_spec, session_spec, scope_spec, view_spec;
 
 /* A path or name as bytes that end with NUL, from str (surrogateescape) or bytes: for "O&". */

@@ -13,7 +13,7 @@ static const struct {
 };
 
 static PyMethodDef *const functions[] = {trace_functions, report_functions, convert_functions, flame_functions,
-                                         query_functions, view_functions,   column_functions};
+                                         query_functions, view_functions,   column_functions,  diff_functions};
 
 /* Types are the process's: the module is made once, and not in interpreters besides the main one. */
 static int make(PyObject *module)

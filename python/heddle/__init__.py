@@ -11,6 +11,8 @@ docs/python.md is the reference.
 from typing import TYPE_CHECKING
 
 from . import _heddle
+from ._diff import Diff as Diff
+from ._diff import diff as diff
 from ._errors import ArgumentError as ArgumentError
 from ._errors import DamagedError as DamagedError
 from ._errors import Error as Error

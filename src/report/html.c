@@ -571,6 +571,12 @@ static void put_contents(hd_json_out *out, const hd_report_part *parts, size_t c
 static void put_part(html_page *page, const hd_report_part *part, size_t number)
 {
     hd_json_out *out = &page->out;
+    if (strcmp(part->about->name, "diff") == 0) {
+        html_diff(page, part);
+        put_tables(page, part, 0);
+        html_put(out, "</section>\n");
+        return;
+    }
     html_format(out, "<h1 id=r%zu>%s <small>of ", number, part->about->name);
     html_words(out, part->path);
     html_put(out, "</small></h1>\n<p>");

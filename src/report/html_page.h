@@ -1,6 +1,6 @@
 /* html_page.h - shared by the parts of the HTML page: inputs, cells of their reports, text as HTML
  *
- * In: reports. Out: one page: headline, findings, pictures (html_head.c, html_pictures.c), tables (html.c). Begin with
+ * In: reports. Out: one page: headline, findings, pictures (html_head.c, html_pictures.c, html_diff.c), tables (html.c). Begin with
  * html.c.
  */
 #ifndef HD_REPORT_HTML_PAGE_H
@@ -68,5 +68,8 @@ void html_findings(html_page *page, const html_input *inputs, size_t count);
 /* html_pictures.c */
 void html_timeline(html_page *page, const html_input *input);
 void html_flame(html_page *page, const html_input *input);
+
+/* html_diff.c: all above the tables of a diff; leaves a section open */
+void html_diff(html_page *page, const hd_report_part *part);
 
 #endif

@@ -61,7 +61,7 @@ static hd_status set_option(hd_option_values *values, const char *report, const 
     return hd_option_values_set(values, of, key, text[size] ? text + size + 1 : NULL, err);
 }
 
-static hd_status set_options(hd_option_values *values, const hd_report_about *about, const char *const *options,
+hd_status report_options_set(hd_option_values *values, const hd_report_about *about, const char *const *options,
                              hd_error *err)
 {
     hd_status status = hd_option_values_init(values, about->options, about->options_size, err);
@@ -77,7 +77,7 @@ hd_status hd_report_options_valid(const char *name, const char *const *options, 
     const hd_report_about *about = hd_report_about_find(name);
     hd_option_values values;
     if (!about) return refuse_name(name, err);
-    HD_TRY(set_options(&values, about, options, err));
+    HD_TRY(report_options_set(&values, about, options, err));
     hd_option_values_deinit(&values);
     return HD_OK;
 }
@@ -88,7 +88,7 @@ hd_status hd_report_run(hd_report *out, const char *name, const hd_report_input 
     hd_option_values values;
     *out = (hd_report){0};
     if (!about) return refuse_name(name, err);
-    HD_TRY(set_options(&values, about, input->options, err));
+    HD_TRY(report_options_set(&values, about, input->options, err));
     hd_job *own = NULL;
     hd_report_input used = *input;
     hd_status status = about->of_job ? job_of_input(&own, input, err) : HD_OK;

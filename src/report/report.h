@@ -3,6 +3,7 @@
 #define HD_REPORT_REPORT_H
 
 #include "heddle/report.h"
+#include "pass/options.h"
 
 extern const hd_report_about report_breakdown_about, report_kernels_about, report_copies_about, report_operators_about,
     report_modules_about, report_ranges_about, report_steps_about, report_launches_about, report_queue_about,
@@ -19,6 +20,10 @@ hd_status report_add_ledger(hd_report *report, const hd_trace *trace, hd_error *
 
 /* A new builder for the table of that name, with the columns in `about`. */
 hd_status report_builder(hd_table_builder **out, const hd_report_about *about, const char *table, hd_error *err);
+
+/* Parses "KEY=VALUE" and "KEY" into the options of a report. The caller deinits *values. Errors: ARGUMENT, MEMORY. */
+hd_status report_options_set(hd_option_values *values, const hd_report_about *about, const char *const *options,
+                             hd_error *err);
 
 /* Sets report->trust and trust_text. trust NULL: only from the ledger. trust.c */
 struct gpu_trust;

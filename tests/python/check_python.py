@@ -26,9 +26,10 @@ import heddle
 from heddle import _heddle
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/diff")]
 from patience import patience  # noqa: E402
 from rounds import rounds, seed  # noqa: E402
+from small import training, write  # noqa: E402
 
 DATA = ROOT.parent / "shared" / "data" / "kineto"
 
@@ -49,6 +50,51 @@ class Base(unittest.TestCase):
         self.events, self.bytes = trace_json()
         self.path = self.place / "trace.json"
         self.path.write_bytes(self.bytes)
+
+
+class Diffs(Base):
+    def setUp(self):
+        super().setUp()
+        for name, ops, number in (("b", training(), 1), ("a", training(scale=1.2), 2)):
+            setattr(self, name, write(self.place / f"{name}.json", ops, seed=number))
+
+    def command(self, *args):
+        done = subprocess.run([os.environ["HEDDLE_BIN"], "diff", *map(str, args)], capture_output=True, text=True, timeout=patience(60), check=False)
+        return done.returncode, done.stdout
+
+    def test_a_diff_is_that_of_the_command(self):
+        status, text = self.command("--json", "--fail-if", "step>3%", self.b, self.a)
+        said = json.loads(text)
+        got = heddle.diff(self.b, self.a, fail_if=["step>3%"])
+        self.assertEqual((got.verdict, got.sentence, got.reasons, got.gate, status), (said["verdict"], said["sentence"], [], "fails", 1))
+        self.assertEqual([(row.name, row.change) for row in got], [(row["name"], row["change_ns"]) for row in said["rows"]])
+        self.assertEqual(got.tables["parts"]["before_total"], [row["before_total_ns"] for row in said["parts"]])
+        self.assertEqual(len(got.tables["steps"]), 20)
+        self.assertIn(got.sentence, repr(got))
+
+    def test_a_side_is_a_trace_or_a_list_or_a_baseline(self):
+        wanted = heddle.diff(self.b, self.a).to_dicts()
+        self.command("--save", self.place / "base.hds", self.b)
+        with heddle.open(self.b) as before, heddle.open([self.a]) as after:
+            for side in (before, [before], str(self.b), self.place / "base.hds", [self.place / "base.hds"]):
+                self.assertEqual(heddle.diff(side, after).to_dicts(), wanted)
+        self.assertEqual(heddle.diff([self.b, self.b], [self.a, self.a], all=True).tables["sides"]["runs"], [2, 2])
+
+    def test_files_and_mistakes(self):
+        got = heddle.diff(self.b, self.a)
+        got.write(self.place / "diff.json")
+        self.assertEqual(json.loads((self.place / "diff.json").read_text())["sentence"], got.sentence)
+        self.assertIn("after is", got.to_html(self.place / "diff.html"))
+        with self.assertRaises(heddle.ArgumentError):
+            got.write("x.foo")
+        for options in ({"across": "planets"}, {"min_ns": 0}, {"fail_if": ["step<3"]}):
+            with self.assertRaises(ValueError):
+                heddle.diff(self.b, self.a, **options)
+        with self.assertRaises(heddle.NotFoundError):
+            heddle.diff(self.b, self.place / "none.json")
+        none = heddle.diff(self.path, self.a)
+        self.assertEqual((none.verdict, none.gate), ("inconclusive", "cannot be said"))
+        self.assertTrue(none.reasons)
 
 
 class Reading(Base):

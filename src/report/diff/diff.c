@@ -72,18 +72,6 @@ static hd_status keep(maker *m, hd_table_builder *b, hd_error *err)
     return HD_OK;
 }
 
-typedef struct column {
-    const char *name;
-    hd_value_type type;
-} column;
-
-static hd_status new_table(hd_table_builder **out, const char *name, const column *columns, hd_error *err)
-{
-    HD_TRY(hd_table_builder_new(out, name, err));
-    for (; columns->name; columns++) hd_table_add_column(*out, columns->name, columns->type);
-    return HD_OK;
-}
-
 static void add_ns(hd_table_builder *b, double value)
 {
     if (isfinite(value) && fabs(value) < 9e18)
@@ -204,11 +192,9 @@ static int64_t only_rank(const hd_diff_side *s)
 
 static hd_status add_differs(maker *m, hd_error *err)
 {
-    static const column columns[] = {
-        {"what", HD_VALUE_STRING}, {"before", HD_VALUE_STRING}, {"after", HD_VALUE_STRING}, {0}};
     hd_table_builder *b;
     char text[2][64];
-    HD_TRY(new_table(&b, "differs", columns, err));
+    HD_TRY(report_builder(&b, &diff_about, "differs", err));
     for (int i = 0; i < DIFF_FACTS; i++) {
         if (!facts_differ(m, i)) continue;
         hd_table_add_text(b, diff_fact_names[i]);
@@ -240,14 +226,30 @@ static hd_status add_differs(maker *m, hd_error *err)
     return keep(m, b, err);
 }
 
+static hd_status add_steps(maker *m, hd_error *err)
+{
+    hd_table_builder *b;
+    HD_TRY(report_builder(&b, &diff_about, "steps", err));
+    for (int h = 0; h < 2; h++) {
+        for (size_t i = 0; i < m->side[h]->sample_count; i++) {
+            const diff_sample *sample = &m->side[h]->samples[i];
+            const diff_place_key *place = gpu_group_key(&m->side[h]->places, sample->place);
+            hd_table_add_text(b, side_names[h]);
+            hd_table_add_count(b, sample->run);
+            report_cell_int(b, place->rank);
+            report_cell_int(b, place->device);
+            add_text_of(b, &m->side[h]->texts, sample->name);
+            hd_table_add_int(b, sample->length);
+            hd_table_add_bool(b, m->units.half[h].unit_of[i] != HD_NONE);
+        }
+    }
+    return keep(m, b, err);
+}
+
 static hd_status add_sides(maker *m, hd_error *err)
 {
-    static const column columns[] = {{"side", HD_VALUE_STRING},     {"files", HD_VALUE_STRING},
-                                     {"steps", HD_VALUE_COUNT},     {"dropped", HD_VALUE_COUNT},
-                                     {"runs", HD_VALUE_COUNT},      {"median", HD_VALUE_DURATION},
-                                     {"spread", HD_VALUE_DURATION}, {0}};
     hd_table_builder *b;
-    HD_TRY(new_table(&b, "sides", columns, err));
+    HD_TRY(report_builder(&b, &diff_about, "sides", err));
     for (int h = 0; h < 2; h++) {
         const diff_half *half = &m->units.half[h];
         size_t size = 0;
@@ -285,15 +287,8 @@ static double mean_column(const diff_half *half, unsigned c)
 /* The identity: parts add up to the steps, on both sides. */
 static hd_status add_parts(maker *m, hd_error *err)
 {
-    static const column columns[] = {{"part", HD_VALUE_STRING},
-                                     {"before", HD_VALUE_DURATION},
-                                     {"after", HD_VALUE_DURATION},
-                                     {"change", HD_VALUE_DURATION},
-                                     {"before_total", HD_VALUE_DURATION},
-                                     {"after_total", HD_VALUE_DURATION},
-                                     {0}};
     hd_table_builder *b;
-    HD_TRY(new_table(&b, "parts", columns, err));
+    HD_TRY(report_builder(&b, &diff_about, "parts", err));
     gpu_i128 sum[2] = {0, 0};
     for (unsigned c = 0; c < DIFF_PARTS; c++) {
         gpu_i128 total[2];
@@ -613,28 +608,8 @@ static void add_row(hd_table_builder *b, const maker *m, const row *r)
 
 static hd_status add_rows(maker *m, hd_error *err)
 {
-    static const column columns[] = {{"kind", HD_VALUE_STRING},
-                                     {"name", HD_VALUE_STRING},
-                                     {"name_after", HD_VALUE_STRING},
-                                     {"within", HD_VALUE_STRING},
-                                     {"matched", HD_VALUE_STRING},
-                                     {"before", HD_VALUE_DURATION},
-                                     {"after", HD_VALUE_DURATION},
-                                     {"change", HD_VALUE_DURATION},
-                                     {"low", HD_VALUE_DURATION},
-                                     {"high", HD_VALUE_DURATION},
-                                     {"calls_before", HD_VALUE_DECIMAL},
-                                     {"calls_after", HD_VALUE_DECIMAL},
-                                     {"n_before", HD_VALUE_COUNT},
-                                     {"n_after", HD_VALUE_COUNT},
-                                     {"per_call_before", HD_VALUE_DURATION},
-                                     {"per_call_after", HD_VALUE_DURATION},
-                                     {"cpu_before", HD_VALUE_DURATION},
-                                     {"cpu_after", HD_VALUE_DURATION},
-                                     {"verdict", HD_VALUE_STRING},
-                                     {0}};
     hd_table_builder *b;
-    HD_TRY(new_table(&b, "rows", columns, err));
+    HD_TRY(report_builder(&b, &diff_about, "rows", err));
     bool both = m->units.half[0].used && m->units.half[1].used; /* an item of only one side is no change */
     for (uint32_t i = 0; both && i < m->rows.count; i++) {
         const row *r = &m->list[i];
@@ -648,14 +623,9 @@ static hd_status add_rows(maker *m, hd_error *err)
 
 static hd_status add_step(maker *m, hd_error *err)
 {
-    static const column columns[] = {{"before", HD_VALUE_DURATION},       {"after", HD_VALUE_DURATION},
-                                     {"change", HD_VALUE_DURATION},       {"share", HD_VALUE_DECIMAL},
-                                     {"low", HD_VALUE_DURATION},          {"high", HD_VALUE_DURATION},
-                                     {"before_total", HD_VALUE_DURATION}, {"after_total", HD_VALUE_DURATION},
-                                     {"verdict", HD_VALUE_STRING},        {0}};
     const diff_change *c = &m->step;
     hd_table_builder *b;
-    HD_TRY(new_table(&b, "step", columns, err));
+    HD_TRY(report_builder(&b, &diff_about, "step", err));
     bool has[2] = {m->units.half[0].used, m->units.half[1].used}, both = has[0] && has[1];
     add_ns(b, has[0] ? c->before : INFINITY);
     add_ns(b, has[1] ? c->after : INFINITY);
@@ -668,6 +638,7 @@ static hd_status add_step(maker *m, hd_error *err)
     add_ns(b, c->high);
     for (int h = 0; h < 2; h++) hd_table_add_int(b, gpu_whole(sum_column(&m->units.half[h], DIFF_COLUMNS)));
     hd_table_add_text(b, diff_verdict_names[m->out->verdict]);
+    hd_table_add_text(b, m->out->sentence);
     return keep(m, b, err);
 }
 
@@ -684,7 +655,8 @@ static void say(maker *m)
     char *out = m->out->sentence;
     size_t size = sizeof m->out->sentence;
     const char *unit = m->side[0]->lacks_steps ? "the recording" : "a step";
-    double share = c->before > 0 ? 100 * c->change / c->before : 0;
+    double percent = c->before > 0 ? 100 / c->before : 0;
+    double share = percent * c->change, low = percent * c->low, high = percent * c->high;
     hd_text_duration(before, llround(c->before));
     hd_text_duration(after, llround(c->after));
     if (m->out->verdict == HD_DIFF_INCONCLUSIVE)
@@ -692,12 +664,13 @@ static void say(maker *m)
     else if (m->out->is_identical)
         snprintf(out, size, "no change: before and after hold the same, %s takes %s", unit, before);
     else if (m->out->verdict == HD_DIFF_SAME)
-        snprintf(out, size, "no change beyond noise: %s before, %s after, %s (%+.1f %%, 99 %%: %+.1f to %+.1f %%)",
-                 before, after, unit, shown(share), shown(100 * c->low / c->before), shown(100 * c->high / c->before));
+        snprintf(out, size, "%s: %s before, %s after, %s (%+.1f %%, 99 %%: %+.1f to %+.1f %%)",
+                 shown(low) > 0 || shown(high) < 0 ? "no change as large as --min and --noise ask for"
+                                                   : "no change beyond noise",
+                 before, after, unit, shown(share), shown(low), shown(high));
     else
         snprintf(out, size, "after is %.1f %% %s: %s -> %s %s (99 %%: %+.1f to %+.1f %%)", fabs(share),
-                 diff_verdict_names[m->out->verdict], before, after, unit, 100 * c->low / c->before,
-                 100 * c->high / c->before);
+                 diff_verdict_names[m->out->verdict], before, after, unit, low, high);
 }
 
 static void decide(maker *m)
@@ -713,11 +686,9 @@ static void decide(maker *m)
 
 static hd_status add_gate(maker *m, const char *const *fail_if, hd_error *err)
 {
-    static const column columns[] = {
-        {"condition", HD_VALUE_STRING}, {"verdict", HD_VALUE_STRING}, {"text", HD_VALUE_STRING}, {0}};
     bool conclusive = m->out->verdict != HD_DIFF_INCONCLUSIVE, fails = false, unsaid = false;
     hd_table_builder *b;
-    HD_TRY(new_table(&b, "gate", columns, err));
+    HD_TRY(report_builder(&b, &diff_about, "gate", err));
     for (; fail_if && *fail_if; fail_if++) {
         diff_condition condition;
         hd_status status = diff_condition_parse(&condition, *fail_if, err);
@@ -735,8 +706,7 @@ static hd_status add_gate(maker *m, const char *const *fail_if, hd_error *err)
 
 static hd_status make(maker *m, const hd_diff_options *o, hd_error *err)
 {
-    static const column columns[] = {{"reason", HD_VALUE_STRING}, {0}};
-    HD_TRY(new_table(&m->reasons, "reasons", columns, err));
+    HD_TRY(report_builder(&m->reasons, &diff_about, "reasons", err));
     HD_TRY(diff_units_init(&m->units, m->side[0], m->side[1], o->seed, err));
     HD_TRY(diff_align(&m->aligned, &m->units, err));
     m->out->is_identical = diff_sides_are_same(m->side[0], m->side[1]);
@@ -749,6 +719,7 @@ static hd_status make(maker *m, const hd_diff_options *o, hd_error *err)
     HD_TRY(find_rows(m, err));
     HD_TRY(add_sides(m, err));
     HD_TRY(add_step(m, err));
+    HD_TRY(add_steps(m, err));
     HD_TRY(add_parts(m, err));
     HD_TRY(add_counts(m, err));
     HD_TRY(add_rows(m, err));

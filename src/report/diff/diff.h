@@ -222,6 +222,10 @@ hd_diff_gate diff_condition_judge(hd_table_builder *out, const diff_condition *c
 /* "compute", "idle:host", "launches"; NULL: beyond the last. */
 const char *diff_column_name(unsigned column);
 
+/* ---- report.c ---- */
+
+extern const hd_report_about diff_about; /* with the columns of all tables */
+
 /* ---- side.c ---- */
 
 /* What builds a side; HD_NONE: no memory. A node's `raw`: its name before it was folded; HD_NONE: several. */

@@ -1,9 +1,12 @@
-/* out.c - a diff as JSON, CSV and Markdown */
+/* out.c - a diff as JSON, CSV and Markdown, and as a file */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/io/output.h"
 #include "base/json/write.h"
+#include "report/diff/diff.h"
 #include "report/diff/result.h"
 
 /* ---- cells as JSON ---- */
@@ -220,4 +223,65 @@ hd_status hd_diff_print(hd_sink sink, hd_diff_format format, const hd_diff *diff
     hd_status status = out.failed ? HD_NOMEM(err) : sink.write(sink.user, out.data, out.size);
     free(out.data);
     return status;
+}
+
+/* ---- files ---- */
+
+static hd_status write_output(void *user, const char *data, size_t size)
+{
+    return hd_output_write(user, data, size, NULL);
+}
+
+static hd_status write_printed(const char *path, hd_diff_format format, const hd_diff *diff, hd_error *err)
+{
+    hd_output *out;
+    HD_TRY(hd_output_create(&out, path, NULL, err));
+    hd_status status = hd_diff_print((hd_sink){write_output, out}, format, diff, err);
+    if (status == HD_OK) return hd_output_commit(out, err);
+    hd_output_abort(out);
+    return hd_error_set(err, status, path, HD_OFFSET_NONE, "cannot be written");
+}
+
+static hd_status write_report(const char *path, hd_report_format format, const hd_diff *diff, hd_error *err)
+{
+    const hd_table *sides = hd_diff_table(diff, "sides");
+    size_t sizes[2], files = hd_table_find_column(sides, "files");
+    const char *before = hd_table_get_string(&sizes[0], sides, 0, files),
+               *after = hd_table_get_string(&sizes[1], sides, 1, files);
+    hd_report report;
+    char *name;
+    if (asprintf(&name, "before %.*s, after %.*s", (int)(sizes[0] < 4000 ? sizes[0] : 4000), before,
+                 (int)(sizes[1] < 4000 ? sizes[1] : 4000), after) < 0)
+        return HD_NOMEM(err);
+    hd_status status = hd_diff_report(&report, diff, err);
+    const hd_report_part part = {name, &diff_about, &report, 0};
+    if (status == HD_OK) status = hd_report_write(path, format, &part, 1, err);
+    hd_report_free(&report);
+    free(name);
+    return status;
+}
+
+static hd_report_format format_of(const char *path)
+{
+    size_t size = strlen(path);
+    hd_report_format format = hd_report_format_of(path);
+    return !format && size && path[size - 1] == '/' ? HD_REPORT_CSV : format;
+}
+
+hd_status hd_diff_path_valid(const char *path, hd_error *err)
+{
+    hd_report_format format = format_of(path);
+    if (format && format != HD_REPORT_DOT) return HD_OK;
+    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                        "what to write does not follow from '%.100s': use .html, .json, .md, .csv, .parquet or FOLDER/",
+                        path);
+}
+
+hd_status hd_diff_write(const char *path, const hd_diff *diff, hd_error *err)
+{
+    HD_TRY(hd_diff_path_valid(path, err));
+    hd_report_format format = format_of(path);
+    if (format == HD_REPORT_JSON) return write_printed(path, HD_DIFF_JSON, diff, err);
+    if (format == HD_REPORT_MARKDOWN) return write_printed(path, HD_DIFF_MARKDOWN, diff, err);
+    return write_report(path, format, diff, err);
 }

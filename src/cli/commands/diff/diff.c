@@ -12,7 +12,7 @@
 
 struct diff_options {
     cli_texts before, after, fail_if;
-    const char *step, *min, *binary, *junit, *save;
+    const char *step, *min, *binary, *junit, *save, *output;
     double noise;
     uint64_t across, seed, threads, memory_limit;
     bool all, csv, markdown, strict;
@@ -70,6 +70,14 @@ static const cli_option options[] = {
      FIELD(save),
      .help = "write a baseline of one side, of some kB, to compare with later: heddle diff FILE AFTER"},
     {.name = "all", .kind = CLI_FLAG, FIELD(all), .help = "rows that are noise as well, and all of them"},
+    {.name = "output",
+     .letter = 'o',
+     .kind = CLI_TEXT,
+     .value = "OUT",
+     .offer = "<files> <folders>",
+     FIELD(output),
+     .help = "write to a file as well, by its extension: .html, a page with pictures; .json, .md; .csv, .parquet (the "
+             "rows); to FOLDER/ each table as CSV, to FOLDER.parquet/ as Parquet"},
     {.name = "junit",
      .kind = CLI_TEXT,
      .value = "FILE",
@@ -301,6 +309,7 @@ static hd_status compare(cli_run *run, hd_diff **out, int64_t min_ns)
                                   .all = o->all,
                                   .fail_if = fail_if};
     hd_status status = hd_diff_conditions_valid(fail_if, &run->err);
+    if (status == HD_OK && o->output) status = hd_diff_path_valid(o->output, &run->err);
     if (status == HD_OK)
         status = read_side(&before, run, "before", one ? operands : o->before.items, one ? 1 : o->before.count);
     if (status == HD_OK)
@@ -321,7 +330,7 @@ static int save_side(cli_run *run)
     if (run->operand_count + (o->before.count > 0) != 1 || o->after.count)
         return cli_usage_error(run, "--save writes a baseline of one side: --save FILE TRACE, or --save FILE --before "
                                     "TRACE...");
-    if (run->global.json || o->csv || o->markdown || o->junit || o->fail_if.count)
+    if (run->global.json || o->csv || o->markdown || o->junit || o->output || o->fail_if.count)
         return cli_usage_error(run, "--save compares nothing, so that there is nothing to print or to judge");
     hd_status status =
         read_side(&side, run, "to save", is_operand ? (const char *const *)run->operands : o->before.items,
@@ -345,9 +354,9 @@ static int spare_inputs(cli_run *run)
 {
     const struct diff_options *o = run->options;
     const cli_texts *const sides[] = {&o->before, &o->after};
-    const char *const outputs[] = {o->junit, o->save};
+    const char *const outputs[] = {o->junit, o->save, o->output};
     int status = CLI_OK;
-    for (int out = 0; out < 2; out++) {
+    for (int out = 0; out < 3; out++) {
         for (int i = 0; i < run->operand_count && status == CLI_OK; i++)
             status = cli_spare_input(run, outputs[out], run->operands[i], "");
         for (int side = 0; side < 2; side++)
@@ -378,6 +387,8 @@ static int run(cli_run *run)
     print(run, diff);
     hd_diff_gate gate = hd_diff_gate_of(diff);
     if (o->junit) status = write_junit(run, diff, o->junit);
+    if (status == HD_OK && o->output) status = hd_diff_write(o->output, diff, &run->err);
+    if (status == HD_OK && o->output) report_say_wrote(run, o->output, true);
     hd_diff_free(diff);
     if (status != HD_OK) return CLI_FAILED;
     return gate == HD_DIFF_FAILS ? CLI_FOUND : gate == HD_DIFF_UNSAID ? DIFF_UNKNOWN : CLI_OK;
@@ -420,6 +431,7 @@ const cli_command cmd_diff = {
             {"heddle diff --fail-if 'step>3%' --fail-if 'launches>0' main.json.gz branch.json.gz", "as a gate"},
             {"heddle diff --before a1.json --before a2.json --after b1.json --after b2.json", "of two runs a side"},
             {"heddle diff 'main/rank{rank}.json' 'branch/rank{rank}.json'", "of jobs"},
+            {"heddle diff -o page.html before.json.gz after.json.gz", "as a page"},
             {"heddle diff --save base.hds main.json.gz && heddle diff base.hds branch.json.gz", "from a baseline"},
             {0}},
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory/vector.h"
+#include "heddle/diff.h"
 #include "heddle/job.h"
 
 enum { ENTRIES_MAX = 32, OPTIONS_MAX = 64 };
@@ -30,6 +31,17 @@ static hd_status make_job(hd_job **out, const query_tables *tables, hd_error *er
     return status == HD_OK ? hd_job_finish(*out, err) : status;
 }
 
+/* All inputs are there for its sides. */
+static hd_status run_diff(hd_report *out, const query_tables *tables, const char *const *options, hd_error *err)
+{
+    const hd_trace **traces = malloc((tables->count + 1) * sizeof *traces);
+    if (!traces) return HD_NOMEM(err);
+    for (size_t i = 0; i < tables->count; i++) traces[i] = tables->sources[i].trace;
+    hd_status status = hd_diff_report_run(out, traces, tables->count, options, err);
+    free(traces);
+    return status;
+}
+
 static hd_status run(report_entry *entry, const query_tables *tables, hd_error *err)
 {
     const char *list[OPTIONS_MAX + 1] = {0};
@@ -39,6 +51,11 @@ static hd_status run(report_entry *entry, const query_tables *tables, hd_error *
     if (!copy) return HD_NOMEM(err);
     for (char *one; count < OPTIONS_MAX && (one = strsep(&rest, "\n")) != NULL;)
         if (*one) list[count++] = one;
+    if (entry->report == hd_diff_report_about()) {
+        hd_status compared = run_diff(&entry->result, tables, list, err);
+        free(copy);
+        return compared;
+    }
     hd_status status = entry->report->of_job ? make_job(&job, tables, err) : HD_OK;
     const hd_report_input input = {.trace = tables->sources[entry->input].trace,
                                    .job = job,

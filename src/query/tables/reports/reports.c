@@ -15,6 +15,7 @@
 
 #include "base/hash.h"
 #include "base/memory/arena.h"
+#include "heddle/diff.h"
 
 enum { COLUMNS_MAX = 64, ARGUMENTS_MAX = 24, NAME_BYTES = 64, CLOCK_MARK = 1 };
 
@@ -380,16 +381,22 @@ static const sqlite3_module module = {
 
 /* ---- the list ---- */
 
+/* Those of a trace or a job, and last the one of two sides. */
+static const hd_report_about *report_of(size_t index)
+{
+    return index < hd_report_count() ? hd_report_at(index) : hd_diff_report_about();
+}
+
 hd_status query_reports_register(query_tables *tables, hd_error *err)
 {
     size_t count = 0;
-    for (size_t i = 0; i < hd_report_count(); i++)
-        for (const hd_report_table_about *t = hd_report_at(i)->tables; t->name; t++) count++;
+    for (size_t i = 0; i <= hd_report_count(); i++)
+        for (const hd_report_table_about *t = report_of(i)->tables; t->name; t++) count++;
     tables->reports = calloc(1, sizeof *tables->reports);
     if (tables->reports) tables->reports->functions = calloc(count, sizeof *tables->reports->functions);
     if (!tables->reports || !tables->reports->functions) return HD_NOMEM(err);
-    for (size_t i = 0; i < hd_report_count(); i++) {
-        const hd_report_about *report = hd_report_at(i);
+    for (size_t i = 0; i <= hd_report_count(); i++) {
+        const hd_report_about *report = report_of(i);
         for (const hd_report_table_about *t = report->tables; t->name && !report->table_option; t++) {
             report_function *f = &tables->reports->functions[tables->reports->function_count++];
             describe(f, tables, report, t);
