@@ -89,17 +89,24 @@ static bool tells_ranks(const hd_trace *trace)
     return false;
 }
 
-/* After reading: records format and compression and, in the ledger, the damage of the input. */
-static void note_input(hd_builder *builder, const hd_format *format, const hd_input *input)
+/* After reading: records format and compression and, in the ledger, the damage of the input, which is DAMAGED when
+ * strict. */
+static hd_status note_input(hd_builder *builder, const hd_format *format, const hd_input *input,
+                            const hd_read_options *options, hd_error *err)
 {
     hd_trace_facts *facts = hd_builder_facts(builder);
     facts->format = format->info.name;
     if (facts->rank == HD_NO_NUMBER && !tells_ranks(hd_builder_trace(builder)))
         facts->rank = hd_rank_of_path(hd_input_path(input));
-    if (format->is_folder) return; /* its reader knows all of its files */
+    if (format->is_folder) return HD_OK; /* its reader knows all of its files */
     note_damage(builder, input);
     facts->compression = compression_name(hd_input_compression(input));
     facts->stored_bytes = hd_input_size_bytes(input);
+    const hd_input_damage *damage = hd_input_damage_at(input, 0);
+    if (options->strict && damage)
+        return hd_error_set(err, HD_ERR_DAMAGED, hd_input_path(input), damage->offset,
+                            "%s: the input is damaged, and --strict refuses repairs", damage->code);
+    return HD_OK;
 }
 
 static bool has_content(const hd_trace *trace)
@@ -117,13 +124,15 @@ static bool is_own(const hd_ledger_row *row, const hd_format *format)
     return strcmp(row->stage, format->info.name) == 0 || strcmp(row->stage, "input") == 0;
 }
 
-/* For strict: what the producer, an earlier step or this reading lost, and what this reading repaired. */
+/* For strict: what is missing from the trace, lost by the producer or by this reading, and what was repaired. The
+ * ledger of a store has the losses of earlier steps too: its reader refuses its own. */
 static hd_status refuse_damage(const hd_trace *trace, const hd_format *format, const char *path, hd_error *err)
 {
+    if (format == &hd_heddle_format) return HD_OK;
     for (size_t i = 0; i < hd_trace_ledger_count(trace); i++) {
         const hd_ledger_row *row = hd_trace_ledger_at(trace, i);
         bool is_loss = row->level == HD_LEDGER_LOSS;
-        if (!is_loss && !(row->level == HD_LEDGER_REPAIR && is_own(row, format))) continue;
+        if (row->level == HD_LEDGER_NOTE) continue;
         return hd_error_set(err, HD_ERR_DAMAGED, path, row->first_offset, "%s: %llu %s, and --strict refuses %s",
                             row->code, (unsigned long long)row->count, is_loss ? "lost" : "repaired",
                             is_loss ? "losses" : "repairs");
@@ -186,7 +195,7 @@ static hd_status read_as(hd_trace **out, const hd_format **io_format, hd_input *
     hd_status status =
         format->mapping ? sq_read(&format, builder, input, options, err) : format->read(builder, input, options, err);
     *io_format = format;
-    if (status == HD_OK) note_input(builder, format, input);
+    if (status == HD_OK) status = note_input(builder, format, input, options, err);
     if (status == HD_OK) return finish(out, builder, format, hd_input_path(input), options, err);
     hd_builder_free(builder);
     if (err && !err->path[0]) hd_error_set_path(err, hd_input_path(input));

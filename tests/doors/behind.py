@@ -15,6 +15,7 @@ SQL = {
     "args": "select e.type, e.name, e.ts, a.key, a.value_type, a.display_value from slice e join args a on a.arg_set_id = e.arg_set_id",
     "tracks": f"select t.kind, t.sort_index, {PLACE}, count(*) n from slice e {OF} where t.kind is not null group by 1, 2, 3, 4, 5, 6, 7, 8",
     "counters": "select t.name, p.name process, p.pid, e.ts, e.value from counter e join counter_track t on t.id = e.track_id left join process p on p.upid = t.upid",
+    "units": "select e.ts, t.name, a.display_value unit from counter e join counter_track t on t.id = e.track_id join args a on a.arg_set_id = e.arg_set_id where a.key = 'unit'",
     "flows": "select a.name, a.ts, b.name to_name, b.ts to_ts from flow f join slice a on a.id = f.slice_out join slice b on b.id = f.slice_in",
     "launches": "select name, ts, dur, work_name, work_ts, work_dur, role, correlation, rank from launch",
     "steps": "select name, ts, dur from step",
@@ -38,7 +39,7 @@ OF_THE_FILE = {
 #: What a loss or repair may change, by the beginning of its code; "": everything.
 EXCUSES = {
     "perfetto.event-": "", "perfetto.time-": "", "perfetto.duration-negative": "", "json.": "",
-    "perfetto.sample-values": "samples info. attribution.", "perfetto.counter-": "counters check.",
+    "perfetto.sample-values": "samples info. attribution.", "perfetto.counter-": "counters units check.",
     "perfetto.end-name": "args check.", "perfetto.metadata": "metadata",
     "perfetto.number-as-text": "args", "perfetto.ids-merged": "check.", "perfetto.number-made-up": "processes threads tracks info.", "chrome.key-numbered": "args",
 }
@@ -101,7 +102,7 @@ def differences(before, behind, ledger):
     none, out = collections.Counter(), {}
     for noun in sorted({*before, *behind}):
         lost, new = before.get(noun, none) - behind.get(noun, none), behind.get(noun, none) - before.get(noun, none)
-        if noun in ("metadata", "args"):  # a format has keys of its own; what an end says is the slice's in some
+        if noun in ("metadata", "args", "units"):  # a format has keys of its own, or takes a unit from the name; what an end says is the slice's in some
             new = none
         if (lost or new) and not noun.startswith(excused):
             out[noun] = (sorted(lost.elements()), sorted(new.elements()))

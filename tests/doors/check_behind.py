@@ -65,7 +65,8 @@ def random_trace(seed):
                 begin, end = rng.choice(("be", "SF"))
                 events += [{"ph": begin, "cat": "a", "name": f"async {i}", "pid": pid, "tid": tid, "ts": at + i, **key},
                            {"ph": end, "cat": "a", "name": f"async {i}", "pid": pid, "tid": tid, "ts": at + i + rng.randrange(1, 90), **key}]
-        events += [{"ph": "C", "cat": rng.choice(("", "memory")), "name": "count", "pid": pid, "ts": ts + i, "args": rng.choice(({"value": i}, {"used (MB)": i + 0.5, "free": 2**53 + i}))} for i in range(3)]
+        unit = rng.choice(({}, {"unit": "%"}, {"unit": "bytes"}, {"unit": "Bytes"}))
+        events += [{"ph": "C", "cat": rng.choice(("", "memory")), "name": "count", "pid": pid, "ts": ts + i, **unit, "args": rng.choice(({"value": i}, {"used (MB)": i + 0.5, "free": 2**53 + i}))} for i in range(3)]
     slices = [e for e in events if e["ph"] == "X" and e.get("dur")]
     for i in range(rng.randrange(4) if slices else 0):
         for ph, at in (("s", rng.choice(slices)), ("f", rng.choice(slices))):

@@ -418,6 +418,11 @@ static bool is_binding(const pf_writer *w, const hd_arg_key *key)
            (key->key == w->flow_keys.bind_id || key->key == w->flow_keys.flow_out || key->key == w->flow_keys.flow_in);
 }
 
+bool pf_is_unit(const pf_writer *w, const hd_arg_key *key)
+{
+    return key->scope == HD_SCOPE_EVENT && key->key == w->unit_key && key->type == HD_ARG_STRING;
+}
+
 void pf_put_args(pf_writer *w, const hd_event *event, bool bound)
 {
     const hd_shape *shape = hd_trace_shape_at(w->trace, event->shape);
@@ -425,6 +430,7 @@ void pf_put_args(pf_writer *w, const hd_event *event, bool bound)
         const hd_arg_key *key = &shape->keys[i];
         size_t mark;
         if (bound && is_binding(w, key)) continue;
+        if (event->kind == HD_KIND_COUNTER && pf_is_unit(w, key)) continue; /* its track has it */
         if (key->scope == HD_SCOPE_ARGS) {
             if (event->kind == HD_KIND_COUNTER) continue; /* they are series */
             mark = hd_pb_begin(&w->event, PF_EVENT_DEBUG_ANNOTATIONS);

@@ -248,6 +248,7 @@ static void put_empty_first(pf_writer *w)
 
 hd_status pf_collect(pf_writer *w, hd_error *err)
 {
+    w->unit_key = hd_trace_find_string(w->trace, "unit", 4);
     HD_TRY(collect_kind(w, HD_KIND_SLICE, collect_slices, err));
     HD_TRY(collect_kind(w, HD_KIND_END, collect_ends, err));
     HD_TRY(collect_kind(w, HD_KIND_INSTANT, collect_instants, err));

@@ -189,6 +189,7 @@ static hd_status emit_counter(emitter *e, const pf_item *item, const hd_event *e
             w->notes[PF_NOTE_COUNTER_VALUE]++;
             continue;
         }
+        w->notes[PF_NOTE_COUNTER_UNIT] += is_first && pf_counter_unit(w, event) != w->places[place].unit;
         begin_event(w, PF_TYPE_COUNTER, place);
         pf_put_counter_value(w, key->type, bits);
         if (is_first) pf_put_args(w, event, false);

@@ -221,6 +221,14 @@ static uint32_t find_place(pf_writer *w, uint64_t key, pf_place_kind kind, uint3
     return place;
 }
 
+uint32_t pf_counter_unit(const pf_writer *w, const hd_event *event)
+{
+    const hd_shape *shape = hd_trace_shape_at(w->trace, event->shape);
+    for (uint32_t k = 0; k < shape->key_count; k++)
+        if (pf_is_unit(w, &shape->keys[k])) return (uint32_t)hd_column_at(&event->args->columns[k], event->args_row);
+    return HD_STRING_NONE;
+}
+
 uint32_t pf_place_counter(pf_writer *w, const hd_event *event, uint32_t series)
 {
     uint32_t process = pf_place_of_process(w, event->track);
@@ -239,6 +247,7 @@ uint32_t pf_place_counter(pf_writer *w, const hd_event *event, uint32_t series)
     w->places[place].name = event->name;
     w->places[place].series = series;
     w->places[place].category = event->category;
+    w->places[place].unit = pf_counter_unit(w, event);
     w->places[place].id_type = event->id_type;
     w->places[place].id = event->id;
     return place;
@@ -433,8 +442,11 @@ static void put_counter_unit(pf_writer *w, hd_bytes *out, const pf_place *place)
 {
     hd_string unit, series = hd_trace_string(w->trace, place->series);
     size_t mark = hd_pb_begin(out, PF_TRACK_COUNTER);
-    if (!bracketed(&unit, series) && !bracketed(&unit, hd_trace_string(w->trace, place->name))) unit = series;
-    if (hd_string_is(unit, "bytes") || hd_string_is(unit, "Bytes"))
+    if (place->unit != HD_STRING_NONE)
+        unit = hd_trace_string(w->trace, place->unit);
+    else if (!bracketed(&unit, series) && !bracketed(&unit, hd_trace_string(w->trace, place->name)))
+        unit = series;
+    if (hd_string_is(unit, "bytes") || (place->unit == HD_STRING_NONE && hd_string_is(unit, "Bytes")))
         hd_pb_put_uint(out, PF_COUNTER_UNIT, PF_UNIT_SIZE_BYTES);
     else if (hd_string_is(unit, "ns"))
         hd_pb_put_uint(out, PF_COUNTER_UNIT, PF_UNIT_TIME_NS);

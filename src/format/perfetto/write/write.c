@@ -31,6 +31,7 @@ static const struct {
     [PF_NOTE_OTHER] = {"perfetto.event-other", HD_LEDGER_LOSS},
     [PF_NOTE_COUNTER_VALUE] = {"perfetto.counter-value", HD_LEDGER_LOSS},
     [PF_NOTE_COUNTER_ROUNDED] = {"perfetto.counter-rounded", HD_LEDGER_LOSS},
+    [PF_NOTE_COUNTER_UNIT] = {"perfetto.counter-unit", HD_LEDGER_LOSS},
     [PF_NOTE_SAMPLE_VALUES] = {"perfetto.sample-values", HD_LEDGER_LOSS},
     [PF_NOTE_FLOW_NAME] = {"perfetto.flow-name", HD_LEDGER_LOSS},
     [PF_NOTE_END_NAME] = {"perfetto.end-name", HD_LEDGER_LOSS},

@@ -48,6 +48,7 @@ typedef struct pf_place {
     uint32_t track;            /* of the trace, or HD_NONE */
     uint32_t name;             /* string id; counters and asynchronous ones */
     uint32_t series, category; /* string ids, counters */
+    uint32_t unit;             /* of a counter's first sample, or HD_STRING_NONE */
     uint32_t id_type;          /* counters: distinguishes counters of one name, as in hd_event */
     int64_t id;
     bool is_old_async;   /* of the phases S, T, p and F */
@@ -129,6 +130,7 @@ typedef enum pf_note {
     /* The above count whole events, the below values. */
     PF_NOTE_COUNTER_VALUE,
     PF_NOTE_COUNTER_ROUNDED,
+    PF_NOTE_COUNTER_UNIT,
     PF_NOTE_SAMPLE_VALUES,
     PF_NOTE_FLOW_NAME,
     PF_NOTE_END_NAME,
@@ -188,6 +190,7 @@ typedef struct pf_writer {
     size_t point_count, point_capacity;
     uint32_t point_rows; /* of flow points, followed by those of slices with a bind_id */
     hd_slice_flow_keys flow_keys;
+    uint32_t unit_key; /* "unit", HD_NONE: no event has it */
     pf_flow_link *links;
     size_t link_count, link_capacity;
 
@@ -212,6 +215,8 @@ void pf_places_deinit(pf_writer *w);
 uint32_t pf_place_of_track(pf_writer *w, uint32_t track);
 /* The numbers by which samples name it; false: there are none. */
 bool pf_numbers_of_track(uint32_t *out_pid, uint32_t *out_tid, const pf_writer *w, uint32_t track);
+/* The text of a counter's unit; HD_STRING_NONE. */
+uint32_t pf_counter_unit(const pf_writer *w, const hd_event *event);
 /* The place of the process that a track belongs to, or of the track itself. */
 uint32_t pf_place_counter(pf_writer *w, const hd_event *event, uint32_t series);
 /* key: common to all points of one async slice. */
@@ -252,6 +257,8 @@ void pf_intern_deinit(pf_writer *w);
 uint32_t pf_intern_string(pf_writer *w, unsigned space, uint32_t id);
 /* bound: the slice's bind_id has become flows, and is no argument. */
 void pf_put_args(pf_writer *w, const hd_event *event, bool bound);
+/* Whether the key of a counter is its unit. */
+bool pf_is_unit(const pf_writer *w, const hd_arg_key *key);
 void pf_put_id_arg(pf_writer *w, const hd_event *event);
 /* Of an asynchronous event: event.track, the uuid of its thread's, unless it is begin_track, and event.dur, in ns. */
 void pf_put_async(pf_writer *w, const hd_event *event, uint32_t begin_track);
