@@ -26,7 +26,7 @@ typedef struct hd_diff hd_diff;
  * are compared; NULL: ProfilerStep#N. The caller frees it with hd_diff_side_free. */
 hd_status hd_diff_side_new(hd_diff_side **out, const char *step, hd_error *err);
 void hd_diff_side_free(hd_diff_side *side);
-/* Add a trace. A rank that is there already makes another run of it. `path` is how it is called. One thread at a time.
+/* Add a trace. If the side has that rank already, the trace is another run of it. `path` is how it is called. One thread at a time.
  * Errors: MEMORY, ARGUMENT (the step's pattern), LIMIT (2^32 slices); nothing may be added to the side then. */
 hd_status hd_diff_side_add(hd_diff_side *side, const hd_trace *trace, const char *path, hd_error *err);
 
@@ -68,7 +68,7 @@ enum {
 hd_status hd_diff_conditions_valid(const char *const *fail_if, hd_error *err);
 
 /* Compare two sides, which are not needed afterwards. options may be NULL. The caller frees *out. Errors: MEMORY;
- * ARGUMENT (a condition); INTERNAL: parts do not add up to the steps. O(n log n) of what the sides hold. */
+ * ARGUMENT (a condition); INTERNAL: parts do not add up to the steps. O(n log n) for n rows in both sides. */
 hd_status hd_diff_new(hd_diff **out, const hd_diff_side *before, const hd_diff_side *after,
                       const hd_diff_options *options, hd_error *err);
 void hd_diff_free(hd_diff *diff);

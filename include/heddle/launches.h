@@ -89,7 +89,7 @@ typedef struct hd_launches {
     size_t launch_count;
     hd_work *works; /* by row */
     size_t work_count;
-    uint32_t *work_order;        /* indices of works with a launch, launch by launch, by start */
+    uint32_t *work_order;        /* indices into works of those with a launch: grouped by launch, then by start */
     int64_t work_ns;             /* sum of the durations, saturating: the GPU time of the trace */
     hd_asked *asked;             /* by launch, from flows "async_npu" (PyTorch on Ascend); NULL: the trace has none */
     hd_work *untimed;            /* activities without a time from the profiler, by row: not in the lists above */

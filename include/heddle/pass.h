@@ -50,7 +50,7 @@ typedef struct hd_pass_about {
     const hd_option_about *options; /* ends with {0} */
     size_t options_size;            /* size of the struct with the options; may be 0 if no option has a `fallback` */
     bool merges;                    /* takes any number of inputs */
-    /* Validates the combination of options; NULL: every combination is valid. ARGUMENT: the reason it is not. */
+    /* Validates the combination of options; NULL: every combination is valid. Error: ARGUMENT, with the reason. */
     hd_status (*check)(const void *options, hd_error *err);
     /* Sets `added`, `removed` and `lost` of *report, and what is specific to this pass. */
     hd_status (*run)(hd_trace **out, hd_pass_report *report, const void *options, hd_pass_input *inputs, size_t count,

@@ -8,7 +8,7 @@
  * How
  *   A walk steps from frame to frame by the unwind tables that every shared object carries for exceptions (.eh_frame).
  *   The rule for a return address is computed once and cached in a table of 64-bit words, so that a step costs one
- *   lookup and two loads. Code without tables (JIT) is stepped over by its frame pointer, and counted (guessed).
+ *   lookup and two loads. Frames of code without tables (JIT) are unwound by frame pointer, and counted (guessed).
  *
  * Safety
  *   After a thread's first walk, a walk through known code takes no lock and no memory. It reads only mapped parts of
@@ -44,7 +44,7 @@ typedef enum hd_stack_end {
 
 typedef struct hd_stack_walked {
     hd_stack_end end;
-    uint32_t guessed; /* frames that were stepped over by frame pointer alone */
+    uint32_t guessed; /* frames unwound by frame pointer, without unwind tables */
 } hd_stack_walked;
 
 /* The addresses of the calls on the calling thread's stack (return addresses less 1; of a function that a signal

@@ -429,7 +429,7 @@ static const hd_report_column gaps_columns[] = {
     {"host", HD_VALUE_STRING,
      "of causes host, sync and launch, what took more than half of the host's time until the launch: operator, range, "
      "API call, or the profiler's overhead; the innermost"},
-    {"op", HD_VALUE_STRING, "the operator that took more than half of it, or is around the call; the innermost"},
+    {"op", HD_VALUE_STRING, "the innermost operator that took more than half of that time, or encloses the call"},
     {"frame", HD_VALUE_STRING, "the same of Python functions"},
     {"work_id", HD_VALUE_INT, GPU_ID_OF "work"},
     {"call_id", HD_VALUE_INT, GPU_ID_OF "call"},

@@ -41,7 +41,7 @@ hd_status job_each_table(const hd_job *const *jobs, size_t count, const uint32_t
                          void *user, hd_error *err);
 #define JOB_COLUMNS_LOST                                                                                               \
     {"rank", HD_VALUE_INT, "null: unknown"}, {"file", HD_VALUE_STRING, "name of its trace"},                           \
-        {"table", HD_VALUE_STRING, "of its summary, which is as if it were empty"},                                    \
+        {"table", HD_VALUE_STRING, "the table of its summary that is missing, and is read as empty"},                  \
         {"why", HD_VALUE_STRING, "the error"},                                                                         \
     {                                                                                                                  \
         0                                                                                                              \
