@@ -237,6 +237,7 @@ hd_status findings_find_copies(findings *f, const finding_rule *rule,
                                bool (*is_one)(const findings *f, const hd_work *work), const char *what, hd_error *err);
 /* Of the last finding "X of Y (p %)", for its sentence. Returns out. */
 const char *findings_amount(char out[96], const finding *of);
+#define FINDINGS_S(count) ((count) == 1 ? "" : "s") /* behind a noun */
 bool findings_begins(hd_string text, const char *word);
 bool findings_contains(hd_string text, const char *word);
 bool findings_has(hd_string text, const char *const *words, size_t count); /* any of them */
