@@ -79,5 +79,8 @@ void report_text_print(const report_text *text)
         special[i].print(text);
         return;
     }
-    print_tables(text);
+    if (strcmp(text->about->name, "summary") == 0 && summary_is_screen(text))
+        summary_text(text);
+    else
+        print_tables(text);
 }
