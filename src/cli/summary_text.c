@@ -129,9 +129,28 @@ static void put_kernels(screen *s, const hd_table *kernels, unsigned most)
     }
 }
 
+/* "8 ranks of 8, 1 step" */
+static void put_job(cli_run *run, const hd_table *job)
+{
+    static const char *const names[] = {"ranks", "world_size", "steps"};
+    long long numbers[3] = {0};
+    for (int i = 0; i < 3; i++)
+        if (is_there(job, 0, names[i]))
+            numbers[i] = (long long)hd_table_get_count(job, 0, hd_table_find_column(job, names[i]));
+    cli_print(run, "  %lld rank%s", numbers[0], numbers[0] == 1 ? "" : "s");
+    if (numbers[1] > 0) cli_print(run, " of %lld", numbers[1]);
+    if (numbers[2] > 0) cli_print(run, ", %lld step%s", numbers[2], numbers[2] == 1 ? "" : "s");
+}
+
+static bool is_of_job(const report_text *t)
+{
+    return strcmp(t->about->name, "job") == 0;
+}
+
 bool summary_is_screen(const report_text *t)
 {
-    return t->run->is_terminal && t->path && !t->all && !t->rows && !t->first_table && !t->tables;
+    if (!t->run->is_terminal || t->all || t->rows || t->tables) return false;
+    return t->first_table || strcmp(t->about->name, "summary") == 0;
 }
 
 void summary_text(const report_text *t)
@@ -140,10 +159,11 @@ void summary_text(const report_text *t)
     const hd_table *findings = hd_report_table(t->report, "findings"), *steps = hd_report_table(t->report, "steps");
     size_t rows = findings ? hd_table_row_count(findings) : 0;
     char length[HD_VALUE_TEXT_BYTES];
-    report_print_path(t->run, t->path);
+    if (t->path) report_print_path(t->run, t->path);
     uint64_t count = steps && hd_table_row_count(steps) == 1
                          ? hd_table_get_count(steps, 0, hd_table_find_column(steps, "steps"))
                          : 0;
+    if (is_of_job(t)) put_job(t->run, hd_report_table(t->report, "job"));
     if (count)
         cli_print(t->run, "  %llu step%s of %s (median)", (unsigned long long)count, count == 1 ? "" : "s",
                   hd_text_duration(length, whole(steps, 0, "median")));
@@ -152,7 +172,7 @@ void summary_text(const report_text *t)
         put_wrapped(&s, "trust: ", (hd_string){t->report->trust_text, strlen(t->report->trust_text)}, 7, 2);
     put_bars(&s, hd_report_table(t->report, "breakdown"));
     for (size_t row = 0; row < rows && row < FINDINGS && s.left > SENTENCE + 4; row++)
-        put_finding(&s, findings, row, rows < FINDINGS ? 4 / (unsigned)rows : 1);
+        put_finding(&s, findings, row, is_of_job(t) ? 2 : rows < FINDINGS ? 4 / (unsigned)rows : 1);
     if (!rows) put_wrapped(&s, "", (hd_string){"No finding: nothing that can be changed takes a hundredth.", 58}, 2, 1);
     const hd_table *kernels = hd_report_table(t->report, "kernels");
     if (s.left > 3 && kernels && hd_table_row_count(kernels)) {
@@ -162,6 +182,7 @@ void summary_text(const report_text *t)
         end_line(&s);
         put_kernels(&s, kernels, s.left - 2 < KERNELS ? s.left - 2 : KERNELS);
     }
-    cli_print(t->run, "more: heddle summary --all FILE (%zu finding%s), heddle report idle, heddle view\n", rows,
-              rows == 1 ? "" : "s");
+    if (!is_of_job(t))
+        cli_print(t->run, "more: heddle summary --all FILE (%zu finding%s), heddle report idle, heddle view\n", rows,
+                  rows == 1 ? "" : "s");
 }

@@ -178,7 +178,7 @@ static inline bool findings_is_of_class(const findings *f, uint32_t node, gpu_cl
     const gpu_work *work = findings_work(f, node);
     return work && work->class == class;
 }
-/* A name for a sentence: cut in the middle of nothing, at most 60 bytes. Returns out. */
+/* A name for a sentence: without template arguments, cut in the middle of nothing, at most 60 bytes. Returns out. */
 const char *findings_short(char out[72], const hd_trace *trace, uint32_t string);
 /* The same of the longest slice that shows the finding. */
 const char *findings_longest(char out[72], const findings *f, const finding *of);
