@@ -23,18 +23,25 @@ static size_t width_of(const char *text, size_t size)
     return width;
 }
 
-/* Words on lines of at most `width`, each line behind `indent` blanks, the first behind `head`. */
-static void print_wrapped(cli_run *run, const char *head, const char *text, size_t size, unsigned indent)
+unsigned cli_print_wrapped(cli_run *run, const char *head, const char *text, size_t size, unsigned indent,
+                           unsigned most)
 {
+    unsigned lines = 1;
     size_t width = run->is_terminal && run->width >= NARROW ? run->width : NO_TERMINAL, used = indent;
     cli_print(run, "%*s%s", (int)(indent - width_of(head, strlen(head))), "", head);
     for (size_t i = 0, end; i < size; i = end) {
         for (end = i + 1; end < size && text[end] != ' ';) end++;
         const char *word = text + i + (text[i] == ' ');
         size_t bytes = (size_t)(text + end - word), columns = width_of(word, bytes);
+        bool is_last = most && lines == most;
+        if (is_last && used + 1 + columns + (end < size ? 2 : 0) > width) {
+            cli_print(run, "%s\xe2\x80\xa6", used > indent ? " " : "");
+            break;
+        }
         if (used > indent && used + 1 + columns > width) {
             cli_print(run, "\n%*s", (int)indent, "");
             used = indent;
+            lines++;
         } else if (i) {
             cli_print(run, " ");
             used++;
@@ -43,6 +50,7 @@ static void print_wrapped(cli_run *run, const char *head, const char *text, size
         used += columns;
     }
     cli_print(run, "\n");
+    return lines;
 }
 
 static void print_cell(cli_run *run, cli_look look, const char *head, const hd_table *table, size_t row,
@@ -52,7 +60,7 @@ static void print_cell(cli_run *run, cli_look look, const char *head, const hd_t
     if (column == SIZE_MAX || hd_table_is_null(table, row, column)) return;
     const char *text = hd_table_get_string(&size, table, row, column);
     cli_print(run, "%s", look == CLI_PLAIN ? "" : cli_style(run, look));
-    print_wrapped(run, head, text, size, 5);
+    cli_print_wrapped(run, head, text, size, 5, 0);
     cli_print(run, "%s", look == CLI_PLAIN ? "" : cli_style(run, CLI_PLAIN));
 }
 

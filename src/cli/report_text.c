@@ -84,5 +84,10 @@ void report_text_print(const report_text *text)
         special[i].print(text);
         return;
     }
-    print_tables(text);
+    bool is_screen = summary_is_screen(text);
+    if (is_screen && strcmp(text->about->name, "summary") && strcmp(text->about->name, "job")) return;
+    if (is_screen)
+        summary_text(text);
+    else
+        print_tables(text);
 }

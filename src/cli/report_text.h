@@ -36,6 +36,9 @@ void info_text(const report_text *text);
 void check_text(const report_text *text);
 void memory_text(const report_text *text);
 void timeline_text(const report_text *text);
+/* Of a summary, or of a job, on a terminal: one screen; other reports of the job are left out. */
+bool summary_is_screen(const report_text *text);
+void summary_text(const report_text *text);
 /* The columns of the time axis that fit next to the row labels. */
 uint64_t timeline_text_width(const cli_run *run);
 

@@ -68,7 +68,7 @@ static bool is_only_with(const hd_gpus *gpus, hd_string word, const report_gpu *
 {
     if (report_gpu_find(gpus, word)) return true;
     for (size_t i = 0; i < gpus->name_count; i++)
-        if (has_word(gpus->names[i].text, word) && &gpus->list[gpus->names[i].gpu] != gpu) return false;
+        if (has_word(gpus->names[i].text, word) && report_gpu_find(gpus, gpus->names[i].text) != gpu) return false;
     return true;
 }
 
@@ -91,7 +91,7 @@ hd_status report_gpu_named(const report_gpu **out, const hd_gpus *gpus, const ch
     unsigned distance = UINT_MAX;
     hd_string text = {name, strlen(name)}, full;
     *out = report_gpu_find(gpus, text);
-    if (!*out) *out = report_gpu_with(&full, gpus, text);
+    if (!*out && report_gpu_with(&full, gpus, text)) *out = report_gpu_find(gpus, full); /* the last of that name */
     if (*out && is_only_with(gpus, text, *out)) return HD_OK;
     if (*out) return refuse_several(gpus, text, err);
     for (size_t i = 0; i < gpus->name_count; i++) {

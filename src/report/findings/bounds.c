@@ -33,9 +33,29 @@ static bool make_lists(findings *f)
     return true;
 }
 
+/* A thread without steps may wait in its gaps, and before it begins, for a thread with steps: the trace need not show
+ * that (a loader that waits for a free place). So these times hold nothing back. */
+static bool may_wait(const findings *f, uint32_t n)
+{
+    return f->has_steps && !findings_is_work(f, n) && !f->has_step[f->lanes[n]];
+}
+
 static int64_t new_end(const findings *f, uint32_t n)
 {
+    if (f->graph->kinds[n] == HD_NODE_GAP && may_wait(f, n)) return f->new_starts[n];
     return f->new_starts[n] + (f->graph->ends[n] - f->graph->starts[n]) - f->taken[n];
+}
+
+/* An activity that another thread launches only after a wait has begun is not waited for. */
+static bool is_launched_later(const findings *f, uint32_t work, uint32_t lane, int64_t wait)
+{
+    const hd_graph *g = f->graph;
+    for (size_t e = g->first_edges[work]; e < g->first_edges[work + 1]; e++) {
+        uint32_t call = g->froms[e];
+        if (g->edge_kinds[e] == HD_EDGE_LAUNCH && !findings_is_work(f, call))
+            return f->lanes[call] != lane && f->new_starts[call] >= wait;
+    }
+    return false;
 }
 
 static int64_t new_start(const findings *f, uint32_t n)
@@ -43,10 +63,12 @@ static int64_t new_start(const findings *f, uint32_t n)
     const hd_graph *g = f->graph;
     int64_t ready, start = INT64_MIN;
     size_t bound = hd_graph_bound(&ready, g, n);
-    if (bound == SIZE_MAX) return g->starts[n];
+    if (bound == SIZE_MAX) return may_wait(f, n) && g->starts[n] > f->from ? f->from : g->starts[n];
     for (size_t e = g->first_edges[n]; e < g->first_edges[n + 1]; e++) {
         uint32_t from = g->froms[e];
         if (f->freed[n] && (g->edge_kinds[e] == HD_EDGE_SYNC || g->edge_kinds[e] == HD_EDGE_EVENT)) continue;
+        bool is_wait = g->edge_kinds[e] == HD_EDGE_SYNC && start != INT64_MIN; /* its thread's edge comes first */
+        if (is_wait && findings_is_work(f, from) && is_launched_later(f, from, f->lanes[n], start)) continue;
         int64_t now = g->ends[from] <= g->starts[n] ? new_end(f, from) : f->new_starts[from];
         if (e == bound) now += g->starts[n] - ready;
         if (now > start) start = now;

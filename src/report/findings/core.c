@@ -8,6 +8,7 @@
 #include "base/memory/large.h"
 #include "base/sorted.h"
 #include "graph/preferred.h"
+#include "heddle/names.h"
 #include "model/host/syncs.h"
 #include "trace/event.h"
 #include "trace/lazy.h"
@@ -317,12 +318,13 @@ void findings_deinit(findings *f)
 
 const char *findings_short(char out[72], const hd_trace *trace, uint32_t string)
 {
-    hd_string name = string == HD_STRING_NONE ? (hd_string){0} : hd_trace_string(trace, string);
+    char plain[HD_NAME_BYTES];
+    hd_string name = {plain, string == HD_STRING_NONE ? 0 : hd_name_short(plain, hd_trace_string(trace, string))};
     size_t kept = name.size;
     if (kept > 60) {
         for (kept = 57; kept && ((unsigned char)name.data[kept] & 0xc0) == 0x80;) kept--;
     }
-    memcpy(out, name.data ? name.data : "", kept);
+    memcpy(out, name.data, kept);
     memcpy(out + kept, kept < name.size ? "…" : "", kept < name.size ? sizeof "…" : 1);
     return out;
 }

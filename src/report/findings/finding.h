@@ -179,7 +179,7 @@ static inline bool findings_is_of_class(const findings *f, uint32_t node, gpu_cl
     const gpu_work *work = findings_work(f, node);
     return work && work->class == class;
 }
-/* A name for a sentence: cut in the middle of nothing, at most 60 bytes. Returns out. */
+/* A name for a sentence: without template arguments, cut in the middle of nothing, at most 60 bytes. Returns out. */
 const char *findings_short(char out[72], const hd_trace *trace, uint32_t string);
 /* The same of the longest slice that shows the finding. */
 const char *findings_longest(char out[72], const findings *f, const finding *of);
@@ -238,6 +238,7 @@ hd_status findings_find_copies(findings *f, const finding_rule *rule,
                                bool (*is_one)(const findings *f, const hd_work *work), const char *what, hd_error *err);
 /* Of the last finding "X of Y (p %)", for its sentence. Returns out. */
 const char *findings_amount(char out[96], const finding *of);
+#define FINDINGS_S(count) ((count) == 1 ? "" : "s") /* behind a noun */
 bool findings_begins(hd_string text, const char *word);
 bool findings_contains(hd_string text, const char *word);
 bool findings_has(hd_string text, const char *const *words, size_t count); /* any of them */

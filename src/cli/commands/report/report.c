@@ -471,16 +471,17 @@ static hd_status run_report(report_run *r, cli_run *run, const hd_report_about *
         r->count++;
         return HD_OK;
     }
-    if (r->count) cli_print(run, "\n");
-    report_text_print(&(report_text){.run = run,
-                                     .path = r->asked->job && r->count ? NULL : path,
-                                     .about = about,
-                                     .report = report,
-                                     .start_ns = r->parts[r->count].start_ns,
-                                     .rows = chosen->rows,
-                                     .all = chosen->all,
-                                     .first_table = r->asked->job != NULL,
-                                     .tables = chosen->table != NULL});
+    const report_text text = {.run = run,
+                              .path = r->asked->job && r->count ? NULL : path,
+                              .about = about,
+                              .report = report,
+                              .start_ns = r->parts[r->count].start_ns,
+                              .rows = chosen->rows,
+                              .all = chosen->all,
+                              .first_table = r->asked->job != NULL,
+                              .tables = chosen->table != NULL};
+    if (r->count && !summary_is_screen(&text)) cli_print(run, "\n");
+    report_text_print(&text);
     hd_report_free(report);
     r->count++;
     return HD_OK;

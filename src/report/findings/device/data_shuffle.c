@@ -23,8 +23,9 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
     HD_TRY(findings_gather_named(&of, f, rule, is_compute, is_name, err));
     if (!of) return HD_OK;
     snprintf(of->text, sizeof of->text,
-             "Kernels that only move data (gather, scatter, sort) run for %s: %s, %llu kernels.",
-             findings_amount(amount, of), findings_longest(name, f, of), (unsigned long long)of->events);
+             "Kernels that only move data (gather, scatter, sort) run for %s: %s, %llu kernel%s.",
+             findings_amount(amount, of), findings_longest(name, f, of), (unsigned long long)of->events,
+             FINDINGS_S(of->events));
     return HD_OK;
 }
 

@@ -45,8 +45,8 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
         findings_drop(f);
         return HD_OK;
     }
-    snprintf(of->text, sizeof of->text, "One kernel runs for %s: %s, %llu calls.", findings_amount(amount, of),
-             findings_short(text, f->scope.trace, name), (unsigned long long)of->events);
+    snprintf(of->text, sizeof of->text, "One kernel runs for %s: %s, %llu call%s.", findings_amount(amount, of),
+             findings_short(text, f->scope.trace, name), (unsigned long long)of->events, FINDINGS_S(of->events));
     return HD_OK;
 }
 

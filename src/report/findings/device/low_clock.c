@@ -98,9 +98,10 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
     }
     free(c.list);
     if (!of) return status;
-    snprintf(of->text, sizeof of->text,
-             "Kernels run while the clock of the GPU is below its highest, %.0f, which costs %s at most: %llu kernels.",
-             c.highest, findings_amount(amount, of), (unsigned long long)of->events);
+    snprintf(
+        of->text, sizeof of->text,
+        "Kernels run while the clock of the GPU is below its highest, %.0f, which costs %s at most: %llu kernel%s.",
+        c.highest, findings_amount(amount, of), (unsigned long long)of->events, FINDINGS_S(of->events));
     return HD_OK;
 }
 

@@ -71,8 +71,9 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
     if (m.ratio > 1) findings_scale(f, 1 - 1 / m.ratio);
     if (m.ratio > 1) snprintf(how, sizeof how, ", whose peak is %.1f times as high", m.ratio);
     snprintf(of->text, sizeof of->text,
-             "Matrix products of 32-bit floats take %s and do not use Tensor Cores%s: %s, %llu kernels.",
-             findings_amount(amount, of), how, findings_longest(name, f, of), (unsigned long long)of->events);
+             "Matrix products of 32-bit floats take %s and do not use Tensor Cores%s: %s, %llu kernel%s.",
+             findings_amount(amount, of), how, findings_longest(name, f, of), (unsigned long long)of->events,
+             FINDINGS_S(of->events));
     if (m.ratio <= 1) of->trust_reason = "the trace does not name a GPU with known peaks: this is all of their time";
     return HD_OK;
 }

@@ -77,8 +77,9 @@ static hd_status find_kernels(findings *f, const finding_rule *rule, hd_error *e
     if (!of) return HD_OK;
     if (!has_sizes) of->trust_reason = "the trace has no grids: calls of one name may have different sizes";
     snprintf(of->text, sizeof of->text,
-             "%llu calls take more than twice the median of their kernel and grid, which costs %s: %s.",
-             (unsigned long long)of->events, findings_amount(amount, of), findings_longest(name, f, of));
+             "Calls that take more than twice the median of their kernel and grid cost %s: %s, %llu call%s.",
+             findings_amount(amount, of), findings_longest(name, f, of), (unsigned long long)of->events,
+             FINDINGS_S(of->events));
     return HD_OK;
 }
 
@@ -92,8 +93,9 @@ static hd_status find_collectives(findings *f, const finding_rule *rule, hd_erro
     of->has_other_ranks = findings_lacks_ranks(f);
     if (!has_sizes) of->trust_reason = "the trace has no sizes: calls of one name may have different sizes";
     snprintf(of->text, sizeof of->text,
-             "%llu collectives take more than twice the median of their kind and size, which costs %s: %s.",
-             (unsigned long long)of->events, findings_amount(amount, of), findings_longest(name, f, of));
+             "Collectives that take more than twice the median of their kind and size cost %s: %s, %llu call%s.",
+             findings_amount(amount, of), findings_longest(name, f, of), (unsigned long long)of->events,
+             FINDINGS_S(of->events));
     return HD_OK;
 }
 
