@@ -147,7 +147,7 @@ export function eventOfId(id: number): { trace: number; kind: string; row: numbe
 
 // ---- the traces that it is of ----
 
-// Eight hexadecimal digits of the times of traces, which tell other files from these. Names may change.
+// Eight hexadecimal digits: a hash of the times of traces, by which other files are recognised. Names may change.
 export function filesText(traces: readonly { start_ns: string; span_ns: number }[]): string {
   let hash = 0x811c9dc5; // FNV-1a
   for (const letter of traces.map(({ start_ns, span_ns }) => `${start_ns}+${span_ns}`).join()) hash = Math.imul(hash ^ letter.charCodeAt(0), 0x01000193);

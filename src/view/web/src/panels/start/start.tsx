@@ -110,7 +110,7 @@ function partAction(app: App, trace: TraceId, part: Part, device: number | null,
     uncover(app, key);
     if (range) showRange(app, range.from + offset, range.until + offset);
     scrollTo(app, key, 0);
-    say(app, `The track ${track.name} shows it.`);
+    say(app, part === "exposed_copy" ? `The track ${track.name} shows all copies, also those that other activities hide.` : `The track ${track.name} shows it.`);
     app.redraw();
   };
 }
