@@ -10,6 +10,7 @@ import gzip
 import json
 import os
 import pathlib
+import shutil
 import statistics
 import subprocess
 import sys
@@ -241,6 +242,15 @@ def check_other_files(heddle, folder):
             assert all(c["shortest"] <= part[4] <= c["longest"] for part in c["parts"]), c
 
 
+def check_absent(heddle, folder):
+    """A trace that is not next to its summary is not found: that is no error of the server."""
+    (folder / "alone").mkdir()
+    shutil.copy(folder / "job.hds", folder / "alone")
+    with Server(heddle, folder / "alone" / "job.hds") as server:
+        head, _ = server.picture()
+        assert "--traces" in server.ask(f"job/open?of={head['number']}&row=0&step=0", "POST", ok=404)["error"]
+
+
 def check_without_steps(heddle, folder, files, found):
     for number, path in enumerate(files):
         data = json.loads(path.read_text())
@@ -383,6 +393,7 @@ def main():
         check_apart(heddle, folder, files, truth)
         check_few(heddle, folder)
         check_other_files(heddle, folder)
+        check_absent(heddle, folder)
         check_without_steps(heddle, folder, files, found)
         check_merged(heddle, folder, files, found)
         check_lacking(heddle, files, found)

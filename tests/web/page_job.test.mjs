@@ -135,6 +135,38 @@ test("each cell tells what its trace says, by keys and by the mouse", async page
   await until(page, () => document.querySelector("#pane .flametext").textContent.startsWith("rank 6 on node1, ProfilerStep#3: "));
 });
 
+// The rows of the table of ranks, exact values of durations in ns, by rank.
+const rankRows = page => page.locator(".rankgrid tbody tr").evaluateAll(list => Object.fromEntries(list.map(tr => {
+  const cells = [...tr.children].map(td => ({text: td.innerText.trim(), exact: td.querySelector("span[title]:not(.warn)")?.title, marked: td.querySelector(".warn") !== null}));
+  return [/rank (\d+)/.exec(cells[0].text)[1], cells];
+})));
+
+test("which rank is the straggler: a table marks it and where its time goes, and a click goes to its tracks", async page => {
+  for (const files of [names, ["job.hds"]]) {
+    await openJob(page, files);
+    await choose(page, "Show", "ranks");
+    await page.waitForSelector(".rankgrid tbody tr");
+    const rows = await rankRows(page), sum = (rank, measure) => expected()[rank].steps.reduce((all, step) => all + step[measure], 0);
+    for (let rank = 0; rank < RANKS; rank++) {
+      const [steps, exposed, idle, late] = [2, 4, 6, 7].map(c => toNs(rows[rank][c].exact));
+      assert.deepEqual([steps, exposed, idle, late], MEASURES.map(measure => sum(rank, measure)), `rank ${rank}`);
+      assert.equal(rows[rank][0].marked, rank === 3 || rank === 5, `rank ${rank}`);
+    }
+    assert.ok(rows[3][3].marked && !rows[5][3].marked && rows[5][6].marked && !rows[3][6].marked, "3 computes for long, 5 waits for its batches");
+    assert.match(await page.textContent(".rankline"), /^Arrives far later than the others: rank 5 \(.*\), rank 3 \(/);
+    assert.match(await page.locator(".rankgrid tbody tr").first().innerText(), /rank 5/);
+    if (files === names) {
+      await page.locator(".rankgrid tbody tr").first().locator("button.link").click();
+      await until(page, () => {
+        const {app} = window.heddle, {places} = app.layout();
+        const first = places.find(place => place.y + place.height > app.state.scroll.value);
+        return app.state.session.value.traces.find(t => t.id === first.track.trace).rank === 5;
+      }, null, "its tracks are in view");
+    }
+    await choose(page, "Show", "steps");
+  }
+});
+
 test("summaries tell the same, and a click opens the traces beside them", async page => {
   await openJob(page, ["job.hds"]);
   assert.equal((await state(page, "session")).traces.length, 0);

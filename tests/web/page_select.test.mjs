@@ -283,7 +283,7 @@ test("a report is a table: sorted, searched, over what is selected; a name is se
   await setState(page, "tab", "reports");
   await page.selectOption("#pane select >> nth=0", "kernels");
   await until(page, () => /sgemm/.test(document.querySelector("#pane").textContent), null, "the kernels");
-  const asked = await page.evaluate(() => window.heddle.app.source.report(0, "kernels", {}));
+  const {tables: asked} = await page.evaluate(() => window.heddle.app.source.report(0, "kernels", {}));
   const kernels = small.slices.filter(s => s.category === "kernel"), total = kernels.reduce((a, s) => a + s.end - s.start, 0);
   const at = asked[0].columns.findIndex(c => c.name === "total");
   assert.equal(asked[0].rows.reduce((a, row) => a + row[at], 0), total, "all kernels of the file");

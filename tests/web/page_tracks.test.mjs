@@ -16,7 +16,7 @@ test("places are in order, without gaps and without overlap, sections before wha
   assert.ok(await page.evaluate(bottom => window.heddle.app.layout().height >= bottom, last.y + last.height));
   const at = name => names.findIndex(n => n === name);
   assert.ok(at("main") > 0 && at("main") < at("autograd") && at("autograd") < at("crossing"), "threads by their sort index");
-  assert.ok(at("crossing") < at("stream 7") && at("stream 7") < at("stream 20"), "processes by theirs");
+  assert.ok(at("stream 7") < at("stream 20") && at("stream 20") < at("main"), "the GPU before the host, streams by their sort index");
   const tracks = await state(page, "tracks");
   for (const p of places) {
     const track = tracks.find(t => `${t.trace}.${t.id}` === p.key);

@@ -121,6 +121,14 @@ test("a table of more names than it has room for is cut in its order, up and dow
     await until(page, wanted => (document.querySelector("#pane .grid tbody tr:not(.space) td:first-child")?.textContent ?? "").includes(wanted), wanted,
       `${title} ${way}: ${wanted} comes first, not ${await first()}`);
   }
+  // A copy has all of them.
+  await page.evaluate(() => { navigator.clipboard.writeText = async text => { window.copied = text; }; });
+  await page.click("#pane >> text=Copy CSV");
+  await until(page, () => window.copied !== undefined, null, "the table is copied");
+  const [, ...rows] = (await page.evaluate(() => window.copied)).trimEnd().split("\n");
+  const wanted = readChrome(file("names.json")).slices.map(s => `${s.name},1,${s.end - s.start}`);
+  assert.deepEqual(rows.map(row => row.split(",").slice(0, 3).join()).sort(), wanted.sort());
+  assert.match((await state(page, "message")).text, /CSV, 3,000 names/);
 });
 
 test("each count of the fidelity line lists its events, and a click on each shows it", async page => {

@@ -47,6 +47,16 @@ test("it is not open where the address says what to show", async page => {
   assert.equal(await state(page, "tab"), null);
 }, {context: {}});
 
+test("an address of other traces says so; one of these does not", async page => {
+  await open(page, "questions.json", {hash: "#r=0~1000000&of=00000000"});
+  await until(page, () => /made for other traces/.test(document.querySelector("#status").textContent), null, "it says so");
+  await until(page, () => /of=(?!00000000)[0-9a-f]{8}/.test(location.hash), null, "the address is of these now");
+  await setState(page, "message", null);
+  await page.reload();
+  await settled(page);
+  assert.equal(await text(page, "#status"), "");
+});
+
 test("which step is the slowest, and why: one click frames it and shows what it has more than the median step", async page => {
   await open(page, "questions.json");
   await setState(page, "tab", "start");

@@ -299,14 +299,17 @@ hd_status view_route_job_late(view_reply *reply, const view_request *request, hd
 }
 
 /* The trace of a row, opened unless it is open already. */
-static hd_status open_row(uint32_t *out, view_session *session, const view_picture_row *row, hd_error *err)
+static hd_status open_row(uint32_t *out, view_reply *reply, view_session *session, const view_picture_row *row,
+                          hd_error *err)
 {
     char *path;
     if (row->trace >= 0) {
         *out = (uint32_t)row->trace;
         return HD_OK;
     }
-    HD_TRY(view_ranks_file(&path, view_session_ranks(session), row, err));
+    hd_status found = view_ranks_file(&path, view_session_ranks(session), row, err);
+    if (found == HD_ERR_IO) reply->status = 404; /* no fault of the server: the file is elsewhere */
+    HD_TRY(found);
     hd_status status = view_session_open(out, session, path, err);
     free(path);
     return status;
@@ -322,7 +325,7 @@ hd_status view_route_job_open(view_reply *reply, const view_request *request, hd
     HD_TRY(view_param_int(&step, request, "step", 0, UINT32_MAX, err));
     HD_TRY(take_same(&p, reply, request, err));
     hd_status status = (size_t)row < p->row_count && (size_t)step < p->step_count
-                           ? open_row(&trace, request->session, &p->rows[row], err)
+                           ? open_row(&trace, reply, request->session, &p->rows[row], err)
                            : hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "there is no such row or step");
     if (status == HD_OK) {
         int64_t start = view_picture_at(p, VIEW_START, (size_t)row, (size_t)step);

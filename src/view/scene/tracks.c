@@ -24,6 +24,7 @@ typedef struct source_track {
     int64_t start_ns, end_ns;
     uint64_t rows[HD_KIND_COUNT];
     bool has_events, has_more; /* more: than instants */
+    bool has_streams;          /* of a process: with GPU activities */
     bool shares_name;          /* another process is called the same */
 } source_track;
 
@@ -93,6 +94,7 @@ static void read_sources(track_maker *m)
         if (hd_trace_track_at(trace, i)->same_as != i || s->kind == HD_TRACK_PROCESS || s->process == HD_NONE) continue;
         m->sources[s->process].has_events |= s->has_events;
         m->sources[s->process].has_more |= s->has_more;
+        m->sources[s->process].has_streams |= s->kind == HD_TRACK_STREAM && s->has_events;
         if (s->rank == HD_NO_NUMBER) s->rank = m->sources[s->process].rank;
     }
 }
@@ -107,6 +109,9 @@ static int by_shown_order(const void *a, const void *b)
     const source_track *x = *(const source_track *const *)a, *y = *(const source_track *const *)b;
     const int64_t keys[][2] = {
         {x->kind == HD_TRACK_PROCESS && !x->has_more, y->kind == HD_TRACK_PROCESS && !y->has_more},
+        /* of each rank the GPUs first: what they do is looked for before what the host does */
+        {x->kind == HD_TRACK_PROCESS ? x->rank : 0, y->kind == HD_TRACK_PROCESS ? y->rank : 0},
+        {x->kind == HD_TRACK_PROCESS && !x->has_streams, y->kind == HD_TRACK_PROCESS && !y->has_streams},
         {or_zero(x->sort_index), or_zero(y->sort_index)},
         {x->rank, y->rank},
         {x->kind == HD_TRACK_PROCESS ? INT64_MIN : x->stream, y->kind == HD_TRACK_PROCESS ? INT64_MIN : y->stream},

@@ -2,11 +2,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
-  eventOfId, isJump, MOST_CHARACTERS, parseEvent, parseRange, parseTracks, parseView, rangeText, tracksText, viewText,
+  eventOfId, filesText, isJump, MOST_CHARACTERS, parseEvent, parseRange, parseTracks, parseView, rangeText, tracksText, viewText,
   type ViewText,
 } from "../../../src/view/web/src/url_text";
 
 const full: ViewText = {
+  of: "0badcafe",
   range: { from: 123456789, until: 987654321 },
   scroll: 420,
   selected: [{ trace: 0, track: 7, depth: 2, row: 991, start: 5000 }, { trace: 1, track: 3, depth: 0, row: 1, start: -20 }],
@@ -114,4 +115,13 @@ test("a small move replaces the entry of the history, a jump makes one", () => {
   assert.equal(isJump(at(0, 1000), at(5000, 6000)), true);
   assert.equal(isJump(at(0, 1000), at(400, 410)), true);
   assert.equal(isJump(at(0, 1000), { ...at(0, 1000), selected: [{ trace: 0, track: 1, depth: 0, row: 5, start: 9 }] }), true);
+});
+
+test("an address knows the traces that it was made of, by their times, and says nothing of them where it says nothing else", () => {
+  const one = { start_ns: "1700000000000000000", span_ns: 5 }, other = { ...one, span_ns: 6 };
+  assert.match(filesText([one]), /^[0-9a-f]{8}$/);
+  assert.equal(new Set([[one], [other], [one, other], [other, one], []].map(filesText)).size, 5);
+  assert.equal(viewText({ of: filesText([one]) }), "");
+  assert.equal(parseView(viewText({ scroll: 3, of: filesText([one]) })).of, filesText([one]));
+  for (const wrong of ["", "of=xyz", "y=3&of=123", "of=0123456789"]) assert.equal(parseView(wrong).of, undefined);
 });

@@ -7,7 +7,7 @@ import { clampRange, sameRange } from "./tools/nav";
 import { goTo } from "./tools/navigate";
 import { findStepped, say } from "./tools/select_actions";
 import { trackKey, type State } from "./state";
-import { eventOfId, isJump, LONGEST_SQL, parseView, viewText, type EventKey, type ViewText } from "./url_text";
+import { eventOfId, filesText, isJump, LONGEST_SQL, parseView, viewText, type EventKey, type ViewText } from "./url_text";
 
 const WAIT_MS = 250; // for the view to come to rest
 
@@ -39,6 +39,8 @@ function viewOf(state: State): ViewText {
   if (state.trackFilter.value) view.trackFilter = state.trackFilter.value;
   const { folded } = choicesOf(state);
   if (folded && folded.size > 0) view.folded = folded;
+  const session = state.session.value; // a job opens traces as they are needed
+  if (session && !session.job) view.of = filesText(session.traces);
   return view;
 }
 
@@ -71,6 +73,7 @@ function applyView(state: State, view: ViewText): void {
 class Address {
   private waiting: EventKey[] = []; // from the address; their tracks are not loaded yet
   private id: number | undefined; // likewise, of an event given by its id
+  private of: string | undefined; // the files that the address is about, until they are compared
   private asked = 0;
   private checked = false; // the range against the whole
   private timer = 0;
@@ -91,6 +94,7 @@ class Address {
     this.checked = false;
     this.waiting = view.selected ?? [];
     this.id = view.id;
+    this.of = view.of;
     this.asked++;
     this.app.state.selected.value = [];
     this.settle();
@@ -106,6 +110,11 @@ class Address {
       this.checked = true;
       const clamped = clampRange(state.range.value, state.whole.value, hands.size().width);
       if (!sameRange(clamped, state.range.value)) state.range.value = clamped;
+    }
+    if (this.of !== undefined && this.checked) {
+      const isOther = !state.session.value?.job && this.of !== filesText(traces);
+      this.of = undefined;
+      if (isOther) say(this.app, "The address was made for other traces: its times, tracks and events may be others here.", true);
     }
     const known = new Set(state.tracks.value.map((track) => trackKey(track.trace, track.id)));
     const all = traces.every((trace) => trace.busy === "" || trace.state === "failed");

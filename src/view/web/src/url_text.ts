@@ -15,6 +15,7 @@ export interface EventKey {
 
 // Values not in the text are absent.
 export interface ViewText {
+  of?: string; // filesText() of the traces that it was a view of
   range?: Range;
   scroll?: number;
   selected?: EventKey[];
@@ -144,6 +145,15 @@ export function eventOfId(id: number): { trace: number; kind: string; row: numbe
   return kind === undefined ? null : { trace: Math.floor(id / 2 ** 40), kind, row: id % 2 ** 38 };
 }
 
+// ---- the traces that it is of ----
+
+// Eight hexadecimal digits: a hash of the times of traces, by which other files are recognised. Names may change.
+export function filesText(traces: readonly { start_ns: string; span_ns: number }[]): string {
+  let hash = 0x811c9dc5; // FNV-1a
+  for (const letter of traces.map(({ start_ns, span_ns }) => `${start_ns}+${span_ns}`).join()) hash = Math.imul(hash ^ letter.charCodeAt(0), 0x01000193);
+  return (hash >>> 0).toString(16).padStart(8, "0");
+}
+
 // ---- the whole ----
 
 export function viewText(view: ViewText): string {
@@ -184,6 +194,7 @@ export function viewText(view: ViewText): string {
   put("to", view.moved && [...view.moved].map(([key, place]) => `${key}~${Math.round(place * 1e4) / 1e4}`).join(","));
   put("tf", view.trackFilter);
   put("tfc", view.folded && tracksText(view.folded));
+  if ([...out.keys()].length > 0) put("of", view.of);
   // Characters that are valid after a # are not escaped, so that the address stays readable.
   return out.toString().replace(/%7E/g, "~").replace(/%2C/g, ",");
 }
@@ -244,6 +255,7 @@ export function parseView(text: string): ViewText {
     if (value !== undefined && value !== null) view[key] = value;
   };
   set("range", parseRange(params.get("r")));
+  if (/^[0-9a-f]{8}$/.test(params.get("of") ?? "")) view.of = params.get("of") as string;
   set("scroll", parseCount(params.get("y") ?? undefined, 2 ** 31) || null);
   const events = (params.get("s") ?? "").split(",").slice(0, MOST_EVENTS).map(parseEvent).filter((e) => e !== null);
   if (events.length > 0) view.selected = events;

@@ -28,7 +28,7 @@ export interface Source {
   search(trace: TraceId, query: SearchQuery, from: number, signal?: AbortSignal, more?: SearchPlace): Promise<SearchResult>;
   // tracks null: all of the file.
   find(trace: TraceId, query: FindQuery, tracks: TrackId[] | null, signal?: AbortSignal): Promise<FindResult>;
-  select(trace: TraceId, from: number, until: number, tracks: TrackId[] | null, sort: string, signal?: AbortSignal, order?: "up" | "down"): Promise<SelectResult>;
+  select(trace: TraceId, from: number, until: number, tracks: TrackId[] | null, sort: string, signal?: AbortSignal, order?: "up" | "down", limit?: number): Promise<SelectResult>;
   flows(trace: TraceId, what: { row?: number; category?: string; all?: boolean }, from: number, until: number, tracks: TrackId[] | null, signal?: AbortSignal): Promise<FlowResult>;
   // Of all traces that are ready.
   clocks(signal?: AbortSignal): Promise<ClockInfo[]>;

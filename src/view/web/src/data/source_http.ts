@@ -205,8 +205,8 @@ export class HttpSource implements Source {
     return found;
   }
 
-  select(trace: number, from: number, until: number, tracks: TrackId[] | null, sort: string, signal?: AbortSignal, order?: "up" | "down"): Promise<SelectResult> {
-    const params = { trace, from: whole(from), until: whole(until), tracks: tracks ? listOf(tracks) : undefined, sort, order };
+  select(trace: number, from: number, until: number, tracks: TrackId[] | null, sort: string, signal?: AbortSignal, order?: "up" | "down", limit?: number): Promise<SelectResult> {
+    const params = { trace, from: whole(from), until: whole(until), tracks: tracks ? listOf(tracks) : undefined, sort, order, limit };
     return this.json("select", params, signal);
   }
 

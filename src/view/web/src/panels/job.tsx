@@ -17,6 +17,7 @@ import { fitTracks } from "./job_fit";
 import { colorAt, countRanks, extentOf, groupsOf, orderOf, peersOf, shownFigures, type Extent, type Order } from "./job_layout";
 import { JobPicture, type Cell } from "./job_picture";
 import { Choice, Waiting } from "./parts";
+import { RankTable } from "./start/rank_table";
 
 const TITLES: Record<Measure, string> = { time: "time", exposed: "exposed communication", idle: "idle", late: "lateness" };
 const DIMENSIONS: Record<Dimension, string> = {
@@ -28,6 +29,8 @@ const WAIT_MS = 250; // while traces become ready one after the other
 const MORE_MS = 20; // the first picture is drawn before its other figures are requested,
 const LATE_MS = 50; // and before all collectives are compared
 
+const VIEWS = [["steps", "ranks by step"], ["ranks", "a table of ranks"]] as const;
+const chosenView = signal<"steps" | "ranks">("steps");
 const chosenMeasure = signal<Measure>("time");
 const chosenAgainst = signal<"no" | "step">("no");
 const chosenOrder = signal<Order>("rank");
@@ -61,6 +64,7 @@ export function JobPanel({ app }: { app: App }): JSX.Element {
     <div class="stacked" aria-busy={asked.loading || more.loading || late.loading}>
       {notes.map((note) => <p class="hint" key={note}>{note}</p>)}
       {key === null ? <p class="hint">No trace is ready yet.</p>
+        : chosenView.value === "ranks" ? <><div class="bar"><ViewChoice /></div><RankTable app={app} /></>
         : session?.job?.revision === 0 && asked.loading && !job ? <p class="hint">The summaries are being read …</p>
         : asked.error || !job ? <Waiting asked={asked} what="the steps of each rank" />
         : job.steps.length > 0 ? <HeatMap app={app} job={job} reading={reading} waits={(measure) => (measure === "late" ? late : more).loading} />
@@ -68,6 +72,10 @@ export function JobPanel({ app }: { app: App }): JSX.Element {
         : <p class="hint">No trace that was asked has steps: annotations ProfilerStep#N, or work that repeats, as heddle report steps finds them.</p>}
     </div>
   );
+}
+
+function ViewChoice(): JSX.Element {
+  return <Choice label="Show" value={chosenView.value} options={VIEWS} onChange={(value) => { chosenView.value = value; }} />;
 }
 
 function Legend({ extent: { low, high, isBelow, isAbove } }: { extent: Extent }): JSX.Element {
@@ -95,6 +103,7 @@ function HeatMap({ app, job, reading, waits }: { app: App; job: Job; reading: nu
   return (
     <>
       <div class="bar">
+        <ViewChoice />
         <Choice label="Colours" value={measure} options={MEASURES.map((each) => [each, TITLES[each]] as const)} onChange={(value) => { chosenMeasure.value = value; }} />
         <Choice label="of" value={chosenAgainst.value} options={AGAINST} onChange={(value) => { chosenAgainst.value = value; }} />
         <Choice label="Order" value={order} options={orders} onChange={(value) => { chosenOrder.value = value; }} />

@@ -1,6 +1,6 @@
 // Rows of a report: display, and what they refer to: an event, the events of a name, a track. Pure.
 import type { ReportAbout, ReportCell, ReportTable, TraceId, TrackInfo } from "../data/model";
-import { formatBytes, formatCount, formatDuration } from "../format";
+import { formatBytes, formatCount, formatDuration, formatShort } from "../format";
 
 export type Row = readonly ReportCell[];
 type Head = Pick<ReportTable, "columns">;
@@ -26,6 +26,11 @@ export function cellText(cell: ReportCell, type: string): string {
     case "count": return formatCount(cell);
     default: return String(cell);
   }
+}
+
+// For a column that has no room for all digits: four of them and the unit; the rest is on hover.
+export function shortText(cell: ReportCell, type: string): string {
+  return typeof cell === "number" && (type === "duration" || type === "time") ? formatShort(cell) : cellText(cell, type);
 }
 
 // Null sorts below all others.

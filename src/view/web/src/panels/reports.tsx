@@ -11,7 +11,7 @@ import { DataTable, type Column, type Sort } from "./datatable";
 import { Choice, Waiting } from "./parts";
 import { goToGoal, goToTime, goToTrack, showAsTracks, showTrack, type Place } from "./report_actions";
 import { Chart } from "./report_chart";
-import { canBeTracks, cellKey, cellText, goalOf, hasTracks, namesEvents, namesTracks, rowsWith, type Goal, type Row } from "./report_rows";
+import { canBeTracks, cellKey, cellText, goalOf, hasTracks, namesEvents, namesTracks, rowsWith, shortText, type Goal, type Row } from "./report_rows";
 import { ScopeBar, currentScope, heldScope, holdScope } from "./scope_bar";
 import type { Scope } from "./scope";
 
@@ -182,10 +182,11 @@ function Table(props: Shown & { children: ComponentChildren }): JSX.Element {
       id: name, title: name.replaceAll("_", " "), hint: meaning, right: !wide, ...(wide ? {} : { width: Math.max(WIDTHS[type] ?? 80, 8 * name.length + 26) }),
       value: (row: Row) => cellKey(row[c] ?? null, type),
       cell: (row: Row) => {
-        const text = cellText(row[c] ?? null, type);
+        const text = shortText(row[c] ?? null, type);
+        const all = cellText(row[c] ?? null, type);
         const go = actions.cell(row, column);
-        if (!go) return <bdi title={text}>{text}</bdi>;
-        return <button type="button" class="link" title={`${text}\nClick: ${hintOf(table, column)}`} onClick={go}><bdi>{text}</bdi></button>;
+        if (!go) return <bdi title={all}>{text}</bdi>;
+        return <button type="button" class="link" title={`${all}\nClick: ${hintOf(table, column)}`} onClick={go}><bdi>{text}</bdi></button>;
       },
     }];
   }), [table, actions]);

@@ -8,7 +8,8 @@ import { formatCount, formatDuration, formatMicros, formatPercent, formatValue, 
 import type { SelectResult, SelectRow, TraceId, TrackId } from "../data/model";
 import { findTrack, goTo, offsetOf, selectEvent, showRange, traceName, tracksShown } from "../tools/navigate";
 import { Choice, Fact, Facts, SearchIcon, Waiting } from "./parts";
-import { useRequest } from "../data/request";
+import { messageOf, useRequest } from "../data/request";
+import { say } from "../tools/select_actions";
 import { tracksOf, type Scope } from "./scope";
 import { ScopeBar, currentScope } from "./scope_bar";
 import { coveredNote } from "./selection_span";
@@ -16,6 +17,7 @@ import { trackKey } from "../state";
 import { csvTable, markdownTable, type TextColumn } from "./text_table";
 
 const WAIT_MS = 150; // while the view moves
+const MOST_NAMES = 100000; // of a copy; the table has the first thousand
 
 export function SelectionPanel({ app }: { app: App }): JSX.Element {
   const scope = currentScope(app);
@@ -35,6 +37,7 @@ export function SelectionPanel({ app }: { app: App }): JSX.Element {
 
 interface Shown {
   result: SelectResult;
+  all: () => Promise<SelectResult>; // with every name
   from: number; // trace time
   until: number;
 }
@@ -47,9 +50,8 @@ function TraceSelection(props: { app: App; trace: TraceId; scope: Scope; tracks:
   const nothing = tracks !== null && tracks.length === 0;
   const serverSort = sort.id === "share" ? "total" : sort.id;
   const key = nothing ? null : `${trace}/${from}/${until}/${tracks ? tracks.join() : "all"}/${serverSort}/${sort.down}`;
-  const asked = useRequest<Shown>(key, async (signal) => ({
-    result: await app.source.select(trace, from, until, tracks, serverSort, signal, sort.down ? "down" : "up"), from, until,
-  }), WAIT_MS);
+  const select = (signal?: AbortSignal, limit?: number): Promise<SelectResult> => app.source.select(trace, from, until, tracks, serverSort, signal, sort.down ? "down" : "up", limit);
+  const asked = useRequest<Shown>(key, async (signal) => ({ result: await select(signal), all: () => select(undefined, MOST_NAMES), from, until }), WAIT_MS);
   if (nothing) return null;
   return (
     <section class={alone ? "fill" : "part"} aria-busy={asked.loading} aria-label={`Selection in ${traceName(app, trace)}`}>
@@ -182,14 +184,23 @@ type CropFormat = (typeof FORMATS)[number][0];
 
 function Copies({ app, trace, shown }: { app: App; trace: TraceId; shown: Shown }): JSX.Element {
   const [format, setFormat] = useState<CropFormat>("json.gz");
-  const rows = (): (string | number)[][] => textRows(shown.result.table);
+  const { result } = shown;
+  // The table has the first names only, a copy all of them.
+  const copy = async (what: string, write: (columns: readonly TextColumn[], rows: (string | number)[][]) => string): Promise<void> => {
+    try {
+      const { table } = result.table.length < result.names ? await shown.all() : result;
+      await copyText(app, write(TEXT_COLUMNS, textRows(table)), `${what}, ${table.length < result.names ? `the first ${formatCount(table.length)} of ` : ""}${plural(result.names, "name")}`);
+    } catch (error) {
+      say(app, messageOf(error), true);
+    }
+  };
   return (
     <div class="actions">
-      <button type="button" class="small" onClick={() => void copyText(app, markdownTable(TEXT_COLUMNS, rows()), "the table as Markdown")}>Copy Markdown</button>
-      <button type="button" class="small" onClick={() => void copyText(app, csvTable(TEXT_COLUMNS, rows()), "the table as CSV")}>Copy CSV</button>
+      <button type="button" class="small" onClick={() => void copy("the table as Markdown", markdownTable)}>Copy Markdown</button>
+      <button type="button" class="small" onClick={() => void copy("the table as CSV", csvTable)}>Copy CSV</button>
       <span class="crop">
         <a class="small" download href={app.source.cropUrl(trace, shown.from, shown.until, format)}
-          title="A new file with the events of this stretch, of all tracks">Crop to a file</a>
+          title="A new file with the events of this stretch, of all tracks">Crop all tracks to a file</a>
         <Choice label="as" value={format} options={FORMATS} onChange={setFormat} />
       </span>
     </div>

@@ -12,6 +12,7 @@ import { trackKey } from "../../state";
 import { eventOfId } from "../../url_text";
 import { Choice, Fact, Facts, Waiting } from "../parts";
 import { BreakdownBar } from "./breakdown_bar";
+import { RankTable } from "./rank_table";
 import { devicesOf, lengthOf, medianStep, numberOf, recordsOf, shortStep, slowestStep, stepsOf, textOf, type DeviceParts, type Fields, type Part, type Step } from "./start_data";
 import { gridHeight, StepChange, StepStrip, StepTable } from "./step_strip";
 
@@ -28,9 +29,10 @@ export function StartPanel({ app }: { app: App }): JSX.Element {
       {traces.length > 1 && (
         <div class="bar">
           <Choice label="Trace" value={String(trace.id)} options={traces.map(({ id }) => [String(id), traceName(app, id)] as const)} onChange={(id) => { chosenTrace.value = Number(id); }} />
-          <button type="button" class="small" onClick={() => { app.state.tab.value = "job"; }}>Compare the {formatCount(traces.length)} ranks</button>
+          <span class="dim">{formatCount(traces.length)} traces are open; the Job tab has them by step</span>
         </div>
       )}
+      {traces.length > 1 && <section aria-label="Ranks" class="ranks" style={{ height: gridHeight(Math.min(8, traces.length) + 1) }}><RankTable app={app} /></section>}
       <Summary key={trace.id} app={app} trace={trace} />
     </div>
   );
@@ -108,7 +110,7 @@ function partAction(app: App, trace: TraceId, part: Part, device: number | null,
     uncover(app, key);
     if (range) showRange(app, range.from + offset, range.until + offset);
     scrollTo(app, key, 0);
-    say(app, `The track ${track.name} shows it.`);
+    say(app, part === "exposed_copy" ? `The track ${track.name} shows all copies, also those that other activities hide.` : `The track ${track.name} shows it.`);
     app.redraw();
   };
 }
