@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Build a Meson build as far as some of its tests need it: what is no test, and the tests that are run. A build of all
-has two hundred programs more, most of which are tests for sanitizers.
+has two hundred programs more: tests for sanitizers, and benchmarks.
 
 usage: build_for.py MESON BUILD_DIR [OPTION OF MESON TEST...]
 """
@@ -17,7 +17,7 @@ def targets(meson, build, options):
     about = build / "meson-info"
     needed = {target for test in json.loads((about / "intro-tests.json").read_text()) if test["name"] in names for target in test["depends"]}
     for target in json.loads((about / "intro-targets.json").read_text()):
-        of_tests = Path(target["defined_in"]).parent.name in ("tests", "fuzz") and target["type"] == "executable"
+        of_tests = Path(target["defined_in"]).parent.name in ("tests", "fuzz", "bench") and target["type"] == "executable"
         if target["id"] in needed or target["build_by_default"] and not of_tests:
             yield from (str(Path(file).relative_to(build.resolve())) for file in target["filename"])
 
