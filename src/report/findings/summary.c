@@ -244,14 +244,6 @@ static const char **options_of_parts(const hd_report_input *input, const char *o
     return options;
 }
 
-/* Parts have the activities of the findings, unless these are not by step as steps are guessed, and the parts are. */
-static const gpu_scope *scope_of_parts(summary *s)
-{
-    const gpu_options *o = &s->options->gpu;
-    if (!o->by) gpu_scope_clear_steps(&s->findings.scope);
-    return o->by && gpu_steps_are_guessed(o) ? NULL : &s->findings.scope;
-}
-
 static hd_status run_parts(summary *s, const hd_report_input *input, hd_error *err)
 {
     static const hd_memory_options without_stacks = {.size = sizeof without_stacks, .no_stacks = true};
@@ -259,7 +251,8 @@ static hd_status run_parts(summary *s, const hd_report_input *input, hd_error *e
     hd_report_input of_parts = *input;
     hd_status status = options ? HD_OK : HD_NOMEM(err);
     of_parts.launches = s->findings.scope.launches;
-    of_parts.scope = scope_of_parts(s);
+    gpu_scope_clear_steps(&s->findings.scope); /* parts are not by step */
+    of_parts.scope = &s->findings.scope;
     for (int part = 0; part < PARTS && status == HD_OK; part++) {
         of_parts.options = part == MEMORY ? NULL : part == IDLE ? options : options + 1;
         if (part == MEMORY && !input->memory) status = hd_memory_new(&s->memory, s->trace, &without_stacks, err);
