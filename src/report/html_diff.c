@@ -6,7 +6,7 @@
 #include "heddle/names.h"
 #include "report/html_page.h"
 
-enum { WIDTH = 1000, ROWS_SHOWN = 15, PARTS = 4 };
+enum { WIDTH = 1000, ROWS_SHOWN = 15, PARTS = 5 };
 static const char *const side_names[2] = {"before", "after"};
 
 static bool is_text(hd_string text, const char *word)
@@ -81,10 +81,11 @@ static void put_steps(hd_json_out *out, const hd_report *report)
 
 static int part_of(hd_string name)
 {
-    static const char *const names[PARTS - 1] = {"compute", "exposed_communication", "exposed_copy"};
-    int part = 0;
-    while (part < PARTS - 1 && !is_text(name, names[part])) part++;
-    return part;
+    static const char *const names[PARTS] = {"compute", "exposed_communication", "exposed_copy", NULL, "host"};
+    enum { IDLE = 3 }; /* all of its causes */
+    for (int part = 0; part < PARTS; part++)
+        if (names[part] && is_text(name, names[part])) return part;
+    return IDLE;
 }
 
 static void put_signed(hd_json_out *out, double ns)
@@ -95,7 +96,8 @@ static void put_signed(hd_json_out *out, double ns)
 
 static void put_parts(hd_json_out *out, const hd_report *report)
 {
-    static const char *const names[PARTS] = {"compute", "exposed communication", "exposed copies", "idle"};
+    static const char *const names[PARTS] = {"compute", "exposed communication", "exposed copies", "idle",
+                                             "on the CPU"};
     const hd_table *t = hd_report_table(report, "parts");
     double sums[2][PARTS] = {{0}}, whole[2] = {0};
     for (size_t i = 0; t && i < hd_table_row_count(t); i++) {

@@ -11,6 +11,7 @@ import argparse
 import gzip
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -273,6 +274,48 @@ def operators_of_whole_recordings_are_those_of_hta(d):
     kernels = run.rows(kind=("kernel", "collective", "copy"))       # of six names one is launched less often
     assert sorted(row["calls_after"] - row["calls_before"] for row in kernels)[:2] == [-1, 0], [row["name"] for row in kernels]
     d.diff(*paths).because("too few steps", "2 and 1")
+
+
+@case
+def profiles_of_the_cpu_are_compared_by_operators(d):
+    """Steps without any GPU: of operators their own time on the CPU; a culprit among them is first."""
+    def profile(name, matmul, seed, launches=False):
+        rng, events, now = random.Random(seed), [], 10**6
+        for n in range(10):
+            begin, ops = now, []
+            for op, length in (("aten::linear", 50), ("aten::mm", matmul), ("aten::relu", 120)):
+                length = int(length * rng.uniform(0.98, 1.02))
+                ops.append((op, now, length))
+                now += length if op != "aten::linear" else 0        # linear is around the next
+            ops[0] = (ops[0][0], begin, ops[1][2] + 10)
+            ops[2] = (ops[2][0], begin + ops[0][2], ops[2][2])
+            now = ops[2][1] + ops[2][2] + 5
+            events += [{"ph": "X", "cat": "cpu_op", "name": op, "pid": 1, "tid": 1, "ts": at, "dur": length} for op, at, length in ops]
+            events.append({"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{n}", "pid": 1, "tid": 1, "ts": begin, "dur": now - begin})
+            if launches:
+                events.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": begin, "dur": 1, "args": {"correlation": n}})
+        (d.folder / name).write_text(json.dumps({"traceEvents": events}))
+
+    profile("one.json", 600, 1)
+    profile("other.json", 600, 2)
+    profile("slow.json", 700, 3)
+    profile("lost.json", 600, 4, launches=True)
+    d.write("gpu.json", training())
+    d.diff("one.json", "one.json").is_("same", 0)
+    assert not d.diff("one.json", "other.json").is_("same", 0).json["rows"]
+    run = d.diff("one.json", "slow.json", "--fail-if", "step>3%").is_("slower", 1)
+    [row] = run.rows(kind="operator")
+    assert row["name"] == "aten::mm" and 80_000 < row["change_ns"] < 120_000, row
+    assert [part["part"] for part in run.json["parts"]] == ["host"] and "on the CPU" in run.text
+    raw = {name: [e for e in json.loads((d.folder / f"{name}.json").read_text())["traceEvents"]] for name in ("one", "slow")}
+    for name, side in (("one", "before"), ("slow", "after")):
+        mine = [e["dur"] for e in raw[name] if e["name"] == "aten::mm"][1:]       # without warm-up
+        assert abs(row[f"{side}_ns"] - 1000 * sum(mine) / len(mine)) <= 1, (row, mine)
+        steps = [e["dur"] for e in raw[name] if e["name"].startswith("ProfilerStep")][1:]
+        assert run.json["parts"][0][f"{side}_total_ns"] == 1000 * sum(steps)
+    d.diff("one.json", "gpu.json").because("before has no GPU activity")
+    d.diff("gpu.json", "one.json").because("after has no GPU activity")
+    d.diff("one.json", "lost.json").because("after has no GPU activity")
 
 
 class Dir:

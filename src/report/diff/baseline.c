@@ -146,7 +146,7 @@ static bool put_side(hd_bytes *out, const hd_diff_side *s)
     put_names(out);
     hd_bytes_put_varint(out, s->step ? strlen(s->step) + 1 : 0);
     hd_bytes_put(out, s->step, s->step ? strlen(s->step) : 0);
-    hd_bytes_put_u8(out, (uint8_t)(s->has_steps | s->lacks_steps << 1));
+    hd_bytes_put_u8(out, (uint8_t)(s->has_steps | s->lacks_steps << 1 | s->has_host << 2));
     hd_bytes_put_varint(out, s->texts.count);
     for (uint32_t i = 0; i < s->texts.count; i++) {
         hd_string text = gpu_text_of(&s->texts, i);
@@ -422,12 +422,13 @@ static hd_status take_side(reader *r, const char *step)
     unsigned flags = hd_byte_reader_u8(&r->in);
     s->has_steps = flags & 1;
     s->lacks_steps = flags & 2;
+    s->has_host = flags & 4;
     HD_TRY(take_texts(r));
     bool fine = take_fields(s->facts, &r->in, sizeof *s->facts, DIFF_FACTS, raw_fields, 1, NULL) &&
                 take_fields(s->doubts, &r->in, sizeof *s->doubts, GPU_DOUBTS, count_fields, 1, NULL) &&
                 take_fields(s->doubts_of, &r->in, sizeof *s->doubts_of, GPU_DOUBTS, count_fields, 1, NULL);
     for (int i = 0; i < DIFF_FACTS && fine; i++) fine = is_id(s->facts[i], s->texts.count);
-    if (!fine || flags > 3) return damaged(r);
+    if (!fine || flags > 7) return damaged(r);
     HD_TRY(take_nodes(r));
     HD_TRY(take_items(r));
     HD_TRY(take_places(r));
@@ -537,6 +538,7 @@ static bool join(hd_diff_side *s, const hd_diff_side *x)
     }
     s->has_steps |= x->has_steps;
     s->lacks_steps |= x->lacks_steps;
+    s->has_host |= x->has_host;
     free(j.texts);
     free(j.nodes);
     free(j.items);

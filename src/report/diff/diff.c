@@ -148,6 +148,8 @@ static void refuse_steps(maker *m)
     const char *what = m->units.by_run ? "runs" : "steps";
     for (int h = 0; h < 2; h++) {
         if (!m->side[h]->sample_count) add_reason(m, "%s has no GPU activity", side_names[h]);
+        if (m->side[h]->has_host && !m->side[!h]->has_host && m->side[!h]->sample_count)
+            add_reason(m, "%s has no GPU activity, and %s has", side_names[h], side_names[!h]);
         if (m->side[h]->lacks_steps && m->side[!h]->has_steps)
             add_reason(m, "%s has no steps, and %s has some", side_names[h], side_names[!h]);
     }
@@ -170,15 +172,17 @@ static void refuse_strangers(maker *m)
     for (size_t i = 0; i < m->aligned.count; i++) {
         const diff_pair *p = &m->aligned.pairs[i];
         for (int h = 0; h < 2; h++) {
-            if (p->item[h] == HD_NONE || !diff_is_work(diff_key(m->side[h], p->item[h])->kind)) continue;
+            if (p->item[h] == HD_NONE) continue;
+            uint32_t kind = diff_key(m->side[h], p->item[h])->kind;
+            if (!(m->side[h]->has_host ? kind == DIFF_OPERATOR : diff_is_work(kind))) continue;
             all[h] += m->aligned.time[h][p->item[h]];
             if (p->item[!h] != HD_NONE) matched[h] += m->aligned.time[h][p->item[h]];
         }
     }
     if (all[0] > 0 && all[1] > 0 && matched[0] < 0.1 * all[0] && matched[1] < 0.1 * all[1])
         add_reason(m,
-                   "the sides have next to nothing in common: %.0f %% of the GPU time of before and %.0f %% of that of "
-                   "after are in activities that both have",
+                   "the sides have next to nothing in common: %.0f %% of the time of before and %.0f %% of that of "
+                   "after are in activities or operators that both have",
                    100 * matched[0] / all[0], 100 * matched[1] / all[1]);
 }
 
@@ -654,7 +658,9 @@ static void say(maker *m)
     char before[HD_VALUE_TEXT_BYTES], after[HD_VALUE_TEXT_BYTES];
     char *out = m->out->sentence;
     size_t size = sizeof m->out->sentence;
-    const char *unit = m->side[0]->lacks_steps ? "the recording" : "a step";
+    const char *unit = m->side[0]->lacks_steps ? "the recording"
+                       : m->side[0]->has_host  ? "a step on the CPU"
+                                               : "a step";
     double percent = c->before > 0 ? 100 / c->before : 0;
     double share = percent * c->change, low = percent * c->low, high = percent * c->high;
     hd_text_duration(before, llround(c->before));

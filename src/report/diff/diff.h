@@ -19,7 +19,8 @@ enum {
     DIFF_COMMUNICATION,
     DIFF_COPY,
     DIFF_IDLE,
-    DIFF_PARTS = DIFF_IDLE + GPU_CAUSES,
+    DIFF_HOST = DIFF_IDLE + GPU_CAUSES, /* a whole step on the CPU, of a trace without any GPU */
+    DIFF_PARTS,
     DIFF_LAUNCHES = DIFF_PARTS,
     DIFF_KERNELS,
     DIFF_COPIES,
@@ -95,6 +96,7 @@ struct hd_diff_side {
     size_t runs_capacity;
     uint32_t runs; /* the most of any */
     bool has_steps, lacks_steps;
+    bool has_host;              /* steps on the CPU */
     uint32_t facts[DIFF_FACTS]; /* texts, of the first trace that says so; HD_NONE */
     uint64_t doubts[GPU_DOUBTS], doubts_of[GPU_DOUBTS];
 };

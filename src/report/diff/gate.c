@@ -21,6 +21,7 @@ const char *diff_column_name(unsigned column)
         [DIFF_IDLE + GPU_CAUSE_TRANSFER] = "idle:transfer",
         [DIFF_IDLE + GPU_CAUSE_UNKNOWN] = "idle:unknown",
         [DIFF_IDLE + GPU_CAUSE_OUTSIDE] = "idle:outside",
+        [DIFF_HOST] = "host",
         [DIFF_LAUNCHES] = "launches",
         [DIFF_KERNELS] = "kernels",
         [DIFF_COPIES] = "copies",
@@ -58,10 +59,11 @@ hd_status diff_condition_parse(diff_condition *out, const char *text, hd_error *
     while ((name = diff_column_name(out->column)) && (strlen(name) != size || memcmp(name, text, size) != 0))
         out->column++;
     if (!name)
-        return refuse(text,
-                      "names none of step, compute, exposed_communication, exposed_copy, idle, idle:CAUSE, launches, "
-                      "kernels, copies, copied_bytes, syncs",
-                      err);
+        return refuse(
+            text,
+            "names none of step, compute, exposed_communication, exposed_copy, idle, idle:CAUSE, host, launches, "
+            "kernels, copies, copied_bytes, syncs",
+            err);
     while (*digits == ' ') digits++;
     if (!*digits || strspn(digits, "0123456789.") == 0) return refuse(text, "has no number behind >", err);
     out->limit = strtod(digits, &end);

@@ -43,7 +43,8 @@ static const hd_report_column step_columns[] = {
     {0}};
 
 static const hd_report_column parts_columns[] = {
-    {"part", HD_VALUE_STRING, "compute, exposed_communication, exposed_copy, idle by its cause"},
+    {"part", HD_VALUE_STRING,
+     "compute, exposed_communication, exposed_copy, idle by its cause; host: on the CPU, without any GPU"},
     {"before", HD_VALUE_DURATION, "mean per step"},
     {"after", HD_VALUE_DURATION, "likewise"},
     {"change", HD_VALUE_DURATION, "after - before"},

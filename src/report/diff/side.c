@@ -35,6 +35,7 @@ typedef struct adder {
     uint32_t *last_of_row;       /* by row of works: the item before; HD_NONE */
     uint32_t first_sample;       /* of the trace; HD_NONE */
     gpu_arg bytes, grid;
+    bool is_host; /* there is no GPU: the time of operators is that on the CPU */
     /* the device at hand */
     gpu_windows windows;
     uint32_t *sample_of;      /* by window */
@@ -167,13 +168,14 @@ static hd_status walk(adder *a, gpu_slices *slices, bool is_module, hd_error *er
             int64_t end = op->end < slices->list[parent->op].end ? op->end : slices->list[parent->op].end;
             int64_t from = op->start > parent->until ? op->start : parent->until;
             if (end > from) {
-                fine = add_entry(a->side, parent->item, parent->sample, 0, 0, from - end);
+                fine = add_entry(a->side, parent->item, parent->sample, 0, a->is_host ? from - end : 0, from - end);
                 parent->until = end;
             }
         }
         uint32_t item = diff_item_of(a->side, is_module ? DIFF_MODULE : DIFF_OPERATOR, op->user, HD_NONE);
         uint32_t sample = sample_at(a, op->lane, op->start);
-        fine = fine && add_entry(a->side, item, sample, 1, 0, op->end - op->start);
+        int64_t length = op->end - op->start;
+        fine = fine && add_entry(a->side, item, sample, 1, a->is_host ? length : 0, length);
         open[count++] = (open_op){op->start, i, sample, item};
     }
     hd_large_free(open);
@@ -440,6 +442,39 @@ static hd_status add_devices(adder *a, hd_error *err)
     return status;
 }
 
+/* Steps on the CPU. A trace that launches kernels has lost its GPU activities, and is not compared so. */
+static hd_status add_host(adder *a, hd_error *err)
+{
+    hd_diff_side *s = a->side;
+    const gpu_scope *scope = &a->scope;
+    size_t first = s->sample_count;
+    if (scope->device_count || scope->launches->launch_count) return HD_OK;
+    for (uint32_t i = 0; i < scope->step_count; i++) {
+        const gpu_step *step = &scope->steps[i];
+        uint32_t place = diff_place_of(s, (diff_place_key){step->rank, HD_NO_NUMBER}), name = text_of(a, step->name);
+        if (place == HD_NONE || name == HD_NONE || s->sample_count >= HD_NONE ||
+            !hd_grow((void **)&s->samples, &s->sample_capacity, s->sample_count, sizeof *s->samples))
+            return HD_NOMEM(err);
+        diff_sample *sample = &s->samples[a->sample_of_step[i] = (uint32_t)s->sample_count++];
+        *sample = (diff_sample){.length = step->end - step->start,
+                                .start = step->start,
+                                .number = number_of(gpu_text_of(&s->texts, name)),
+                                .name = name,
+                                .place = place,
+                                .run = s->runs_of[place]};
+        sample->columns[DIFF_HOST] = sample->length;
+    }
+    for (size_t i = first; i < s->sample_count; i++) {
+        uint32_t runs = s->samples[i].run + 1;
+        s->runs_of[s->samples[i].place] = runs;
+        if (runs > s->runs) s->runs = runs;
+    }
+    a->is_host = s->sample_count > first;
+    s->has_host |= a->is_host;
+    s->has_steps |= a->is_host;
+    return a->is_host ? find_host(a, err) : HD_OK;
+}
+
 /* ---- what the trace is of ---- */
 
 static bool take_name(void *user, report_properties *p)
@@ -510,7 +545,7 @@ static hd_status add_trace(adder *a, hd_error *err)
     HD_TRY(add_facts(side, a->scope.trace, err));
     HD_TRY(add_trust(side, &a->scope, err));
     if (a->scope.device_count) *(a->scope.step_count ? &side->has_steps : &side->lacks_steps) = true;
-    HD_TRY(add_devices(a, err));
+    HD_TRY(a->scope.device_count ? add_devices(a, err) : add_host(a, err));
     count_calls(a);
     return HD_OK;
 }

@@ -31,7 +31,7 @@ static const cli_option options[] = {
      FIELD(fail_if),
      .help =
          "'step>3%', 'launches>0', 'idle>200us': exit status 1 if it holds beyond noise, 2 if that cannot be said; of "
-         "step, compute, exposed_communication, exposed_copy, idle, idle:CAUSE, launches, kernels, copies, "
+         "step, compute, exposed_communication, exposed_copy, idle, idle:CAUSE, host, launches, kernels, copies, "
          "copied_bytes, syncs"},
     {.name = "before",
      .kind = CLI_TEXTS,
