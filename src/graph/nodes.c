@@ -228,7 +228,7 @@ static bool cut_thread(graph_maker *m, const host_slice *list, size_t size, uint
 /* ---- queues ---- */
 
 typedef struct timed {
-    int64_t start, launched; /* launched: INT64_MIN if the launch is unknown */
+    int64_t start, end, launched; /* launched: INT64_MIN if the launch is unknown */
     uint32_t lane, work;
 } timed;
 
@@ -249,8 +249,7 @@ static void add_works(graph_maker *m, const timed *list, size_t count)
         if (list[i].launched > launched) launched = list[i].launched;
         m->launched[g->node_count - m->first_work] = launched;
         m->nodes_of[list[i].work] = g->node_count;
-        graph_add_node(g, HD_NODE_WORK, (uint32_t)work->row, list[i].start,
-                       graph_time(hd_end_or_last(work->start_ns, work->duration_ns)));
+        graph_add_node(g, HD_NODE_WORK, (uint32_t)work->row, list[i].start, list[i].end);
     }
 }
 
@@ -269,17 +268,20 @@ static bool make_queues(graph_maker *m)
         bool is_launched = work->launch != HD_NONE;
         list[count++] = (timed){
             .start = graph_time(work->start_ns),
+            .end = graph_time(hd_end_or_last(work->start_ns, work->duration_ns)),
             .launched = is_launched ? graph_time(m->launches->launches[work->launch].start_ns) : INT64_MIN,
             .lane = graph_lane_of_track(m->trace, work->track),
             .work = i,
         };
     }
     if (fine) {
-        /* Activities that start together are in the order of their launches: that of the file differs by format. */
+        /* Activities that start together are in the order of their launches, else of their ends: that of the file differs
+         * by format. */
         HD_SORT_RUNS(list, spare, count, x, y,
                      x->lane != y->lane           ? x->lane < y->lane
                      : x->start != y->start       ? x->start < y->start
                      : x->launched != y->launched ? x->launched < y->launched
+                     : x->end != y->end           ? x->end < y->end
                                                   : x->work < y->work);
         add_works(m, list, count);
         m->g->slices_left_out -= count;

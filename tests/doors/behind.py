@@ -41,7 +41,7 @@ EXCUSES = {
     "perfetto.event-": "", "perfetto.time-": "", "perfetto.duration-negative": "", "json.": "",
     "perfetto.sample-values": "samples info. attribution.", "perfetto.counter-": "counters units check.",
     "perfetto.end-name": "args check.", "perfetto.metadata": "metadata",
-    "perfetto.number-as-text": "args", "perfetto.ids-merged": "check.", "perfetto.number-made-up": "processes threads tracks info.", "chrome.key-numbered": "args",
+    "perfetto.number-as-text": "args", "perfetto.ids-merged": "", "perfetto.number-made-up": "processes threads tracks info.", "chrome.key-numbered": "args",
 }
 
 

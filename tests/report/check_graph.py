@@ -140,7 +140,7 @@ class Graph:
         for stream in dict.fromkeys(r["tid"] for r in rows if r["pid"] % 2 == 0):
             launched = lambda row: rows[calls[row["args"]["correlation"]]]["start"] if row["args"]["correlation"] in calls else -math.inf
             works = sorted((i for i, r in enumerate(rows) if r["cat"] in ("kernel", "gpu_memcpy") and r["tid"] == stream),
-                           key=lambda i: (rows[i]["start"], launched(rows[i]), i))
+                           key=lambda i: (rows[i]["start"], launched(rows[i]), rows[i]["end"], i))
             self.queues[stream] = []
             for i in works:
                 call = calls.get(rows[i]["args"]["correlation"])

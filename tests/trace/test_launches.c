@@ -487,8 +487,8 @@ static void test_launches__a_row_of_several_processes_takes_the_last_call(void *
 static void test_launches__a_gpu_may_be_named_by_its_process(void **state)
 {
     (void)state;
-    /* The call of 7 of process 200 is missing: that of 100 is another one's. */
-    found f = find_events(CALL_OF(100, 10, 5), CALL_OF(200, 11, 5), CALL_OF(100, 20, 7),
+    /* The call of 7 of process 200, a pid written as text, is missing: that of 100 is another one's. */
+    found f = find_events(CALL_OF(100, 10, 5), CALL_OF("200", 11, 5), CALL_OF(100, 20, 7),
                           WORK_ON("\"GPU 0 of 100\"", 7, 15, 5), WORK_ON("\"GPU 0 of 200\"", 7, 15, 5),
                           WORK_ON("\"GPU 0 of 200\"", 7, 25, 7), NULL);
     assert_pids(&f, (int[]){100, 200, 0}, 3, 0);

@@ -46,7 +46,7 @@ uint32_t hd_process_told(const hd_trace *trace, uint32_t track)
     uint32_t pid = of->type == HD_IDENT_STRING ? told_pid(trace, hd_trace_string(trace, of->text)) : HD_NONE;
     for (uint32_t t = 0; pid != HD_NONE && t < hd_trace_track_count(trace); t++) {
         const hd_track *other = hd_trace_track_at(trace, t);
-        if (other->kind == HD_TRACK_PROCESS && other->pid.type == HD_IDENT_NUMBER && other->pid.text == pid)
+        if (other->kind == HD_TRACK_PROCESS && other->pid.type != HD_IDENT_NONE && other->pid.text == pid)
             return hd_process_of(trace, t);
     }
     return HD_NONE;

@@ -43,7 +43,7 @@ static const struct {
     [PF_NOTE_CROSSING] = {"perfetto.slice-on-sibling", HD_LEDGER_NOTE},
     [PF_NOTE_NUMBER_TEXT] = {"perfetto.number-as-text", HD_LEDGER_NOTE},
     [PF_NOTE_NUMBER_MADE] = {"perfetto.number-made-up", HD_LEDGER_NOTE},
-    [PF_NOTE_IDS_MERGED] = {"perfetto.ids-merged", HD_LEDGER_NOTE},
+    [PF_NOTE_IDS_MERGED] = {"perfetto.ids-merged", HD_LEDGER_LOSS},
 };
 
 static void note_losses(const pf_writer *w)
