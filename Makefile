@@ -56,7 +56,8 @@ STATIC := -Dbuildtype=release -Dportable=true -Dprefer_static=true -Dline_editin
     -Dprefix=/ -Dlibdir=lib
 
 # What is linked with these runs from glibc 2.28 on.
-OLD_GLIBC := -Dc_link_args='-B$(abspath build/glibc-2.28)/ -L$(abspath build/glibc-2.28)'
+#   $(call OLD_GLIBC,FOLDER)
+OLD_GLIBC = -Dc_link_args='-B$(abspath $(1))/ -L$(abspath $(1))'
 
 static-libs:
 	@tools/setup.sh dist
@@ -64,7 +65,7 @@ static-libs:
 	@tools/old_glibc.sh
 
 build/static/build.ninja: | setup static-libs
-	$(call quiet,CC=gcc PKG_CONFIG_PATH=$(abspath build/dist-libs/lib/pkgconfig) $(MESON) setup build/static $(STATIC) $(OLD_GLIBC))
+	$(call quiet,CC=gcc PKG_CONFIG_PATH=$(abspath build/dist-libs/lib/pkgconfig) $(MESON) setup build/static $(STATIC) $(call OLD_GLIBC,build/glibc-2.28))
 
 dist: static-libs build/static/build.ninja  ## an archive in build/dist that runs on any Linux from glibc 2.28 on, with nothing installed
 	@$(MESON) compile -C build/static
@@ -82,12 +83,13 @@ test-wheel: wheel     ## install it in a fresh virtual environment of another fo
 static-libs-aarch64:
 	@tools/setup.sh dist-aarch64
 	@tools/static_libs.sh aarch64
+	@tools/old_glibc.sh aarch64
 
 build/static-aarch64/build.ninja: | setup static-libs-aarch64
 	$(call quiet,$(MESON) setup build/static-aarch64 --cross-file tools/aarch64-linux-gnu.ini \
-	    --cross-file build/dist-libs-aarch64/cross.ini $(STATIC))
+	    --cross-file build/dist-libs-aarch64/cross.ini $(STATIC) $(call OLD_GLIBC,build/glibc-2.28-aarch64))
 
-dist-aarch64: static-libs-aarch64 build/static-aarch64/build.ninja  ## the same for aarch64 and glibc 2.34, compiled here
+dist-aarch64: static-libs-aarch64 build/static-aarch64/build.ninja  ## the same for aarch64, compiled here
 	@$(MESON) compile -C build/static-aarch64
 	@tools/dist.sh build/static-aarch64 build/dist-aarch64 aarch64
 

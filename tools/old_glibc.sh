@@ -2,12 +2,16 @@
 # Makes build/glibc-2.28 (RHEL 8, Debian 10), which programs are linked against in place of this machine's glibc, so that
 # they run from that release on: the names and versions of its symbols, and its startup code. Zig has those of every release;
 # nothing else of Zig is used. The compiler gets the folder by -B (startup code) and -L (libraries).
+#   tools/old_glibc.sh            for this machine, in build/glibc-2.28
+#   tools/old_glibc.sh aarch64    for another, in build/glibc-2.28-aarch64
 set -eu
 cd "$(dirname "$0")/.."
 glibc=2.28
 zig=ziglang==0.13.0.post1
-machine=$(uname -m)
-out=$PWD/build/glibc-$glibc
+cross=${1:-}
+machine=${cross:-$(uname -m)}
+tool=${cross:+$cross-linux-gnu-}
+out=$PWD/build/glibc-$glibc${cross:+-$cross}
 if [ "$(cat "$out/built" 2>/dev/null)" = "$zig" ]; then exit 0; fi
 
 echo "old_glibc: installing Zig for the symbols of glibc $glibc"
@@ -29,10 +33,10 @@ done
 # Paths in debugging information, and in archives, would make other programs in another folder.
 mkdir "$work/objects"
 # shellcheck disable=SC2046 # names without blanks, unless the checkout's has some
-cp $(ar t "$out/libc_nonshared.a") "$work/objects/"
+cp $("${tool}ar" t "$out/libc_nonshared.a") "$work/objects/"
 rm "$out/libc_nonshared.a"
-strip -g "$out/Scrt1.o" "$work/objects"/*.o
-ar rcsD "$out/libc_nonshared.a" "$work/objects"/*.o
+"${tool}strip" -g "$out/Scrt1.o" "$work/objects"/*.o
+"${tool}ar" rcsD "$out/libc_nonshared.a" "$work/objects"/*.o
 echo "GROUP ( $out/libc.so.6 $out/libc_nonshared.a AS_NEEDED ( $out/libld.so.2 ) )" >"$out/libc.so"
 for name in m.so.6 dl.so.2 pthread.so.0 rt.so.1; do ln -s "lib$name" "$out/lib${name%.so.*}.so"; done
 rm -rf "$work"

@@ -56,7 +56,7 @@ class Table:
         polars.DataFrame(table), pyarrow.table(table), duckdb.sql("select * from table"), pandas.DataFrame.from_arrow(table)
 
     Times and durations are int64 nanoseconds. Text is valid UTF-8: invalid bytes of a trace become U+FFFD.
-    Iteration gives rows as named tuples; `None` is null. A slice is a table, as `head()` is; a table can be pickled, with
+    Iteration gives rows as named tuples; `None` is null. A slice is a table, as `head()` and `tail()` are; a table can be pickled, with
     its rows. Any number of threads may use one table.
     """
 
@@ -206,7 +206,7 @@ class Table:
                     return column.to_list()
             names = [column.name for column in columns]
             near = difflib.get_close_matches(key, names, 1)
-            raise KeyError(f"{key}{f'; did you mean {near[0]}?' if near else ''}: there are {', '.join(names)}")
+            raise KeyError(f"no column {key!r}{f'; did you mean {near[0]}?' if near else ''}: there are {', '.join(names)}")
         count = len(self)
         if isinstance(key, slice):
             return self._of([_part(column, key) for column in columns])
@@ -239,6 +239,10 @@ class Table:
         if first is None or not first or len(first[0].data) < rows:
             return self[:rows]
         return self._of([_part(column, slice(0, rows)) for column in first])
+
+    def tail(self, rows: int = _HEAD) -> Table:
+        """The last rows, as a table."""
+        return self[max(len(self) - rows, 0):]
 
     def __repr__(self) -> str:
         """The first rows, without columns that are empty in them."""

@@ -256,8 +256,12 @@ class Tables(Base):
         for key in (1000, -1001):
             with self.assertRaises(IndexError):
                 table[key]
-        with self.assertRaisesRegex(KeyError, "did you mean ts"):
+        with self.assertRaisesRegex(KeyError, "no column 'tss'; did you mean ts"):
             table["tss"]
+        for rows, first in ((3, 997), (1000, 0), (2000, 0)):
+            last = table.tail(rows)
+            self.assertEqual((type(last), last["ts"]), (type(table), table["ts"][first:]))
+        self.assertEqual(len(table.tail(0)), 0)
         with self.assertRaisesRegex(TypeError, "to_pandas"):
             table[1.5]
 

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""The wheel in a fresh virtual environment of another folder: pip installs it by the name heddle-trace, it imports, opens a
-trace, and has the command; uvx, where it is installed, runs that command.
+"""The wheel in a fresh virtual environment of another folder: pip installs it by the name heddle-trace from an index (PEP 503) of
+this test, it imports, opens a trace, and has the command; uvx runs that command from the same index.
 
 usage: check_wheel.py WHEEL
 """
+import hashlib
 import os
 import shutil
 import subprocess
@@ -27,6 +28,20 @@ assert heddle.version()["version"] == heddle.__version__
 """
 
 
+TOOLS = Path(__file__).resolve().parents[2] / "build/wheel-tools/bin"
+
+
+def index_of(folder, wheel):
+    """The address of an index that has this wheel alone."""
+    project = Path(folder, "simple/heddle-trace")
+    project.mkdir(parents=True)
+    shutil.copy(wheel, project)
+    of = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    (project / "index.html").write_text(f'<!DOCTYPE html><a href="{wheel.name}#sha256={of}">{wheel.name}</a>', encoding="utf-8")
+    (project.parent / "index.html").write_text('<!DOCTYPE html><a href="heddle-trace/">heddle-trace</a>', encoding="utf-8")
+    return project.parent.as_uri()
+
+
 def main(wheel):
     wheel = Path(wheel).resolve()
     assert wheel.name.startswith("heddle_trace-") and "-abi3-manylinux_" in wheel.name, wheel.name
@@ -39,20 +54,17 @@ def main(wheel):
         def run(*command):
             return subprocess.run(command, check=True, cwd=folder, env=env, capture_output=True, text=True).stdout
 
-        run(home / "bin/pip", "install", "--quiet", "--no-index", "--disable-pip-version-check",
-            "--find-links", wheel.parent, "heddle-trace")
+        index = index_of(folder, wheel)
+        run(home / "bin/pip", "install", "--quiet", "--disable-pip-version-check", "--index-url", index, "heddle-trace")
         run(home / "bin/python", "-c", PROGRAM)
         assert "slice" in run(home / "bin/heddle", "info", "t.heddle")
         assert run(home / "bin/python", "-m", "heddle", "version").startswith("heddle ")
         assert "Name: heddle-trace\n" in run(home / "bin/pip", "show", "--disable-pip-version-check", "heddle-trace")
-        uvx = shutil.which("uvx")
-        if uvx:
-            env["UV_CACHE_DIR"] = str(Path(folder, "uv"))
-            out = run(uvx, "--quiet", "--no-index", "--find-links", wheel.parent, "--python", sys.executable, "--from", "heddle-trace",
-                      "heddle", "version")
-            assert out.startswith("heddle "), out
-        else:
-            print("no uvx: not run by it")
+        uvx = shutil.which("uvx", path=f"{TOOLS}:{os.environ['PATH']}")
+        assert uvx, "no uvx: tools/wheel.sh installs it"
+        env["UV_CACHE_DIR"] = str(Path(folder, "uv"))
+        out = run(uvx, "--quiet", "--default-index", index, "--python", sys.executable, "--from", "heddle-trace", "heddle", "t.heddle")
+        assert out.startswith("t.heddle  summary: "), out
         parts = run(home / "bin/heddle", "version")
         missing = [name for name in ("sql", "view", "record") if name not in parts]
         assert not missing, parts

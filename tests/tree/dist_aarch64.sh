@@ -1,6 +1,6 @@
 #!/bin/sh
 # The archive of `make dist-aarch64` under qemu-user: the unit tests in C that start no other program, then the command itself
-# out of the archive. What qemu cannot show stands in docs/capture.md.
+# out of the archive. What qemu cannot show is listed in docs/capture.md.
 #   tests/tree/dist_aarch64.sh BUILD OUT
 set -eu
 cd "$(dirname "$0")/.."
@@ -27,6 +27,7 @@ heddle() {
 }
 heddle version
 tests/capture/check_portable.py 2.17 "$work"/heddle-*/lib/libheddle-capture.so "$work"/heddle-*/lib/heddle/*.so
+tests/capture/check_portable.py 2.28 "$work"/heddle-*/bin/heddle "$work"/heddle-*/lib/*.so
 heddle synth --steps 2 --crossings 8 -o "$work/in.json"
 heddle fix -q "$work/in.json" "$work/fixed.json"
 heddle convert -q "$work/fixed.json" "$work/fixed.heddle"
