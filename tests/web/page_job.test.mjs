@@ -158,9 +158,9 @@ test("which rank is the straggler: a table marks it and where its time goes, and
     if (files === names) {
       await page.locator(".rankgrid tbody tr").first().locator("button.link").click();
       await until(page, () => {
-        const {app} = window.heddle, {places} = app.layout();
-        const first = places.find(place => place.y + place.height > app.state.scroll.value);
-        return app.state.session.value.traces.find(t => t.id === first.track.trace).rank === 5;
+        const {app} = window.heddle, {places} = app.layout(), top = app.state.scroll.value, room = document.querySelector("#tracks").clientHeight;
+        const {id} = app.state.session.value.traces.find(t => t.rank === 5);
+        return places.some(place => place.track.trace === id && place.track.role === "device" && place.y >= top && place.y < top + room);
       }, null, "its tracks are in view");
     }
     await choose(page, "Show", "steps");
