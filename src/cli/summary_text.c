@@ -105,7 +105,7 @@ static void put_finding(screen *s, const hd_table *findings, size_t row, unsigne
     if (is_there(findings, row, "then"))
         cli_print(run, ", %s after %.*s", hd_text_duration(length, whole(findings, row, "then")),
                   (int)string(findings, row, "behind").size, string(findings, row, "behind").data);
-    if (trust.size && memcmp(trust.data, "firm", trust.size) != 0)
+    if (trust.size && (trust.size != 4 || memcmp(trust.data, "firm", 4) != 0))
         cli_print(run, "  [%.*s]", (int)trust.size, trust.data);
     end_line(s);
     put_wrapped(s, "", string(findings, row, "finding"), 2, SENTENCE);
