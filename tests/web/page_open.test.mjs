@@ -35,12 +35,12 @@ for (const [name, format] of Object.entries(FORMATS)) {
   }, {skip: fs.existsSync(file(name)) ? undefined : `${name} cannot be written by this build`});
 }
 
-test("the tracks are those of the file, in its order", async page => {
+test("the tracks are those of the file, in its order, GPUs above the host", async page => {
   await open(page, "small.json");
   const tracks = await state(page, "tracks");
   const own = tracks.filter(t => !t.derived);
   assert.deepEqual(own.filter(t => t.events_kind === "slice").map(t => t.name).filter(n => /main|autograd|crossing|stream/.test(n)),
-    ["main", "autograd", "crossing", "stream 7", "stream 20"]);
+    ["stream 7", "stream 20", "main", "autograd", "crossing"]);
   const stream = await trackOf(page, "stream 7");
   const slices = onTrack(small, 0, 7);
   assert.deepEqual([stream.events, stream.busy, stream.device, stream.stream], [slices.length, busyTime(slices), 0, 7]);
