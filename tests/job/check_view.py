@@ -191,7 +191,7 @@ def check_files(heddle, folder, job):
             head, _ = server.picture()
             for row, rank in enumerate(head["rank"]):
                 name, fine = names[rank], opens and rank == 7
-                said = server.ask(f"job/open?of={head['number']}&row={row}&step=0", "POST", 200 if fine or name == b".." else 500)
+                said = server.ask(f"job/open?of={head['number']}&row={row}&step=0", "POST", 200 if fine or name == b".." else 404)
                 if not fine and name != b"..":
                     assert "not beside the summaries" in said["error"], (name, said)
             traces = server.session(lambda s: all(t["state"] != "reading" for t in s["traces"]))["traces"]
