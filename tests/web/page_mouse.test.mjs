@@ -37,19 +37,19 @@ test("the button before a name folds the rows of a track and unfolds them", asyn
 
 test("a name dragged above another takes its track there", async page => {
   await open(page, "small.json");
-  const crossing = keyOf(await trackOf(page, "crossing")), main = keyOf(await trackOf(page, "main"));
-  const order = async () => (await placesOf(page)).filter(p => [crossing, main].includes(p.key)).map(p => p.key);
-  assert.deepEqual(await order(), [main, crossing]);
-  const from = await headerOf(page, crossing).locator(".trackname").boundingBox(), to = await headerOf(page, main).boundingBox();
+  const twenty = keyOf(await trackOf(page, "stream 20")), seven = keyOf(await trackOf(page, "stream 7"));
+  const order = async () => (await placesOf(page)).filter(p => [twenty, seven].includes(p.key)).map(p => p.key);
+  assert.deepEqual(await order(), [seven, twenty]);
+  const from = await headerOf(page, twenty).locator(".trackname").boundingBox(), to = await headerOf(page, seven).boundingBox();
   await page.mouse.move(from.x + 5, from.y + from.height / 2);
   await page.mouse.down();
   await page.mouse.move(to.x + 30, to.y + 40, {steps: 5});
   await page.mouse.move(to.x + 30, to.y + 2, {steps: 3});
   await page.locator("#headers .drop").waitFor();
   await page.mouse.up();
-  await until(page, ([a, b]) => { const k = window.heddle.app.layout().places.map(p => p.key); return k.indexOf(a) < k.indexOf(b); }, [crossing, main], "it stands above");
+  await until(page, ([a, b]) => { const k = window.heddle.app.layout().places.map(p => p.key); return k.indexOf(a) < k.indexOf(b); }, [twenty, seven], "it stands above");
   assert.equal(await page.locator("#headers .drop").count(), 0, "and the line is gone");
-  assert.equal((await placeOfKey(page, crossing)).collapsed, false, "and it was no click");
+  assert.equal((await placeOfKey(page, twenty)).collapsed, false, "and it was no click");
 });
 
 test("the menu moves, hides and pins a track, by the right button or by its own", async page => {
