@@ -16,8 +16,7 @@ enum { SECRET_BYTES = XXH3_SECRET_DEFAULT_SIZE };
 uint64_t hd_hash_words[2];
 static _Alignas(64) uint8_t secret[SECRET_BYTES];
 
-/* splitmix64 */
-static uint64_t next_word(uint64_t *state)
+uint64_t hd_random_next(uint64_t *state)
 {
     uint64_t x = *state += 0x9e3779b97f4a7c15u;
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
@@ -28,10 +27,10 @@ static uint64_t next_word(uint64_t *state)
 void hd_hash_seed_set(uint64_t seed)
 {
     for (size_t at = 0; at < SECRET_BYTES; at += 8) {
-        uint64_t word = next_word(&seed);
+        uint64_t word = hd_random_next(&seed);
         memcpy(secret + at, &word, 8);
     }
-    for (int i = 0; i < 2; i++) hd_hash_words[i] = next_word(&seed);
+    for (int i = 0; i < 2; i++) hd_hash_words[i] = hd_random_next(&seed);
 }
 
 /* Runs before any thread, table and other constructor. Fixed for fuzzers, which need reproducible paths. */

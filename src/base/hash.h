@@ -31,6 +31,9 @@ uint64_t hd_hash(const void *data, size_t size);
 /* For tests, before there is any table: sets the key from a seed. */
 void hd_hash_seed_set(uint64_t seed);
 
+/* The next number of a generator that is the same on every machine: splitmix64. */
+uint64_t hd_random_next(uint64_t *state);
+
 extern uint64_t hd_hash_words[2]; /* part of the key */
 
 /* Hashes a pair of integers (or one, and 0) by one folded multiplication. */

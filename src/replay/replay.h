@@ -277,7 +277,7 @@ bool replay_share_failed(const replay_sharer *sharer); /* no memory */
 /* By node. OPEN: its start is known, or being computed. */
 enum { NODE_NEW, NODE_OPEN, NODE_DONE };
 /* Whether what it needs is not free at *start, since others have priority; sets *start to when to try again, *behind to
- * what has it then. */
+ * the node that uses it until then. */
 bool replay_share_wait(int64_t *start, uint32_t *behind, replay_sharer *sharer, const replay_times *times,
                        const uint8_t *states, uint32_t node);
 /* The end of a node that begins. Call it in order of start. */

@@ -4,15 +4,11 @@
 #include <string.h>
 
 #include "heddle/names.h"
+#include "report/diff/diff.h"
 #include "report/html_page.h"
+#include "trace/text.h"
 
 enum { WIDTH = 1000, ROWS_SHOWN = 15, PARTS = 5 };
-static const char *const side_names[2] = {"before", "after"};
-
-static bool is_text(hd_string text, const char *word)
-{
-    return text.size == strlen(word) && memcmp(text.data, word, text.size) == 0;
-}
 
 /* ---- steps: a tick per step, those that were left out are pale ---- */
 
@@ -43,11 +39,11 @@ static void put_ticks(hd_json_out *out, const hd_table *steps, const step_range 
     html_format(out,
                 "<div class=lane><span class=who>%s</span><svg class=strip viewBox=\"0 0 %d 100\" "
                 "preserveAspectRatio=none role=img>",
-                side_names[side], WIDTH);
+                diff_side_names[side], WIDTH);
     for (int is_used = 0; is_used < 2; is_used++) {
         html_format(out, "<path class=s%d d=\"", is_used ? side : 8);
         for (size_t i = 0; i < hd_table_row_count(steps) && out->size < HTML_HEAD_BYTES; i++) {
-            if (!is_text(html_cell(steps, i, "side"), side_names[side])) continue;
+            if (!hd_string_is(html_cell(steps, i, "side"), diff_side_names[side])) continue;
             if (hd_table_get_bool(steps, i, compared) != is_used) continue;
             html_format(out, "M%.1f 85v-70h2v70z", place_of(r, (double)html_number(steps, i, "length")));
         }
@@ -73,7 +69,7 @@ static void put_steps(hd_json_out *out, const hd_report *report)
     html_put(out, " on the left to ");
     html_duration(out, r.most);
     html_put(out, " on the right.</p>\n");
-    for (int side = 0; side < 2; side++) put_ticks(out, steps, &r, side, html_number(step, 0, side_names[side]));
+    for (int side = 0; side < 2; side++) put_ticks(out, steps, &r, side, html_number(step, 0, diff_side_names[side]));
     html_put(out, "</section>\n");
 }
 
@@ -84,7 +80,7 @@ static int part_of(hd_string name)
     static const char *const names[PARTS] = {"compute", "exposed_communication", "exposed_copy", NULL, "host"};
     enum { IDLE = 3 }; /* all of its causes */
     for (int part = 0; part < PARTS; part++)
-        if (names[part] && is_text(name, names[part])) return part;
+        if (names[part] && hd_string_is(name, names[part])) return part;
     return IDLE;
 }
 
@@ -102,7 +98,7 @@ static void put_parts(hd_json_out *out, const hd_report *report)
     double sums[2][PARTS] = {{0}}, whole[2] = {0};
     for (size_t i = 0; t && i < hd_table_row_count(t); i++) {
         for (int side = 0; side < 2; side++) {
-            double value = (double)html_number(t, i, side_names[side]);
+            double value = (double)html_number(t, i, diff_side_names[side]);
             sums[side][part_of(html_cell(t, i, "part"))] += value;
             whole[side] += value;
         }
@@ -118,7 +114,7 @@ static void put_parts(hd_json_out *out, const hd_report *report)
     }
     html_put(out, "</p>\n");
     for (int side = 0; side < 2; side++) {
-        html_format(out, "<div class=lane><span class=who>%s</span><span class=bar>", side_names[side]);
+        html_format(out, "<div class=lane><span class=who>%s</span><span class=bar>", diff_side_names[side]);
         for (int p = 0; p < PARTS; p++) {
             if (sums[side][p] <= 0) continue;
             html_format(out, "<i class=k%d style=\"width:%.2f%%\" title=\"%s: ", p, 100 * sums[side][p] / most,

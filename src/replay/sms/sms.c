@@ -260,7 +260,7 @@ void sms_run(sms_sharing *s, sms *d, uint32_t node, int64_t start, int64_t *end,
 
 /* ---- the trace ---- */
 
-/* The first time from `start` on when it can begin; *behind: what has the SMs until then. */
+/* The first time from `start` on when it can begin; *behind: the kernel that uses the SMs until then. */
 static int64_t can_begin(uint32_t *behind, const sms_sharing *s, sms *d, uint32_t node, int64_t start)
 {
     int64_t time = next_left(d, start), end = INT64_MAX;

@@ -17,6 +17,7 @@
 #include "report/diff/diff.h"
 #include "report/diff/result.h"
 
+const char *const diff_side_names[2] = {"before", "after"};
 const char *const diff_kind_names[DIFF_KINDS] = {"kernel", "collective", "copy", "operator", "module", "idle"};
 const char *const diff_verdict_names[] = {"same", "slower", "faster", "inconclusive"};
 
@@ -47,9 +48,8 @@ typedef struct maker {
     diff_change step;
     hd_table_builder *reasons;
     uint32_t reason_count;
-    gpu_groups rows;  /* of row_key */
-    double *over[2];  /* by node: its time in pairs whose operators differ */
-    uint32_t *row_of; /* by pair */
+    gpu_groups rows; /* of row_key */
+    double *over[2]; /* by node: its time in pairs whose operators differ */
     row *list;
 } maker;
 
@@ -90,8 +90,6 @@ static void add_text_of(hd_table_builder *b, const gpu_texts *texts, uint32_t te
 }
 
 /* ---- what refuses ---- */
-
-static const char *const side_names[2] = {"before", "after"};
 
 static hd_string fact_of(const hd_diff_side *s, int fact)
 {
@@ -138,7 +136,8 @@ static void refuse_doubts(maker *m)
         add_reason(m,
                    i == GPU_DOUBT_INPUT_LOST ? "%s lost part of its input (%s: %llu), %s did not"
                                              : "%s cannot be trusted (%s: %llu) as %s can",
-                   side_names[worse], about->code, (unsigned long long)m->side[worse]->doubts[i], side_names[!worse]);
+                   diff_side_names[worse], about->code, (unsigned long long)m->side[worse]->doubts[i],
+                   diff_side_names[!worse]);
     }
 }
 
@@ -147,11 +146,11 @@ static void refuse_steps(maker *m)
     const diff_half *x = &m->units.half[0], *y = &m->units.half[1];
     const char *what = m->units.by_run ? "runs" : "steps";
     for (int h = 0; h < 2; h++) {
-        if (!m->side[h]->sample_count) add_reason(m, "%s has no GPU activity", side_names[h]);
+        if (!m->side[h]->sample_count) add_reason(m, "%s has no GPU activity", diff_side_names[h]);
         if (m->side[h]->has_host && !m->side[!h]->has_host && m->side[!h]->sample_count)
-            add_reason(m, "%s has no GPU activity, and %s has", side_names[h], side_names[!h]);
+            add_reason(m, "%s has no GPU activity, and %s has", diff_side_names[h], diff_side_names[!h]);
         if (m->side[h]->lacks_steps && m->side[!h]->has_steps)
-            add_reason(m, "%s has no steps, and %s has some", side_names[h], side_names[!h]);
+            add_reason(m, "%s has no steps, and %s has some", diff_side_names[h], diff_side_names[!h]);
     }
     if (m->reason_count) return;
     if (m->side[0]->lacks_steps && x->units < DIFF_UNITS_MIN)
@@ -238,7 +237,7 @@ static hd_status add_steps(maker *m, hd_error *err)
         for (size_t i = 0; i < m->side[h]->sample_count; i++) {
             const diff_sample *sample = &m->side[h]->samples[i];
             const diff_place_key *place = gpu_group_key(&m->side[h]->places, sample->place);
-            hd_table_add_text(b, side_names[h]);
+            hd_table_add_text(b, diff_side_names[h]);
             hd_table_add_count(b, sample->run);
             report_cell_int(b, place->rank);
             report_cell_int(b, place->device);
@@ -261,7 +260,7 @@ static hd_status add_sides(maker *m, hd_error *err)
         char *files = calloc(size + 1, 1), *end = files;
         for (size_t i = 0; files && i < half->side->path_count; i++)
             end += sprintf(end, "%s%s", i ? ", " : "", half->side->paths[i]);
-        hd_table_add_text(b, side_names[h]);
+        hd_table_add_text(b, diff_side_names[h]);
         hd_table_add_text(b, files);
         hd_table_add_count(b, half->used);
         hd_table_add_count(b, half->dropped);
@@ -329,7 +328,7 @@ static hd_status add_counts(maker *m, hd_error *err)
     HD_TRY(hd_table_builder_new(&b, "counts", err));
     hd_table_add_column(b, "what", HD_VALUE_STRING);
     for (int h = 0; h < 2; h++) {
-        hd_table_add_column(b, side_names[h], HD_VALUE_DECIMAL);
+        hd_table_add_column(b, diff_side_names[h], HD_VALUE_DECIMAL);
         hd_table_set_decimals(b, decimals_of(&m->units.half[h]));
     }
     for (unsigned c = DIFF_LAUNCHES; c < DIFF_COLUMNS; c++) {
@@ -550,21 +549,21 @@ static hd_status find_rows(maker *m, hd_error *err)
 {
     size_t count = m->aligned.count;
     uint32_t *first = NULL, *order = malloc((count + 1) * sizeof *order);
-    m->row_of = malloc((count + 1) * sizeof *m->row_of);
-    bool fine = order && m->row_of && find_over(m);
+    uint32_t *row_of = malloc((count + 1) * sizeof *row_of); /* by pair */
+    bool fine = order && row_of && find_over(m);
     for (size_t i = 0; fine && i < count; i++) {
         row_key key;
         fine = key_of_pair(&key, m, &m->aligned.pairs[i]);
-        m->row_of[i] = fine ? gpu_group(&m->rows, &key) : HD_NONE;
-        fine = fine && m->row_of[i] != HD_NONE;
+        row_of[i] = fine ? gpu_group(&m->rows, &key) : HD_NONE;
+        fine = fine && row_of[i] != HD_NONE;
     }
     uint32_t rows = m->rows.count, candidates = 0;
     m->list = fine ? calloc((size_t)rows + 1, sizeof *m->list) : NULL;
     first = fine ? calloc((size_t)rows + 2, sizeof *first) : NULL;
     fine = fine && m->list && first;
-    for (size_t i = 0; fine && i < count; i++) first[m->row_of[i] + 1]++;
+    for (size_t i = 0; fine && i < count; i++) first[row_of[i] + 1]++;
     for (uint32_t i = 1; fine && i <= rows; i++) first[i] += first[i - 1];
-    for (size_t i = count; fine && i-- > 0;) order[--first[m->row_of[i] + 1]] = (uint32_t)i;
+    for (size_t i = count; fine && i-- > 0;) order[--first[row_of[i] + 1]] = (uint32_t)i;
     for (uint32_t i = 0; fine && i < rows; i++) {
         row *r = &m->list[i];
         uint32_t from = first[i + 1], end = i + 1 < rows ? first[i + 2] : (uint32_t)count;
@@ -585,6 +584,7 @@ static hd_status find_rows(maker *m, hd_error *err)
     if (fine) hd_sort(m->list, rows, sizeof *m->list, by_score);
     free(first);
     free(order);
+    free(row_of);
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
@@ -774,7 +774,6 @@ hd_status hd_diff_new(hd_diff **out, const hd_diff_side *before, const hd_diff_s
     diff_aligned_deinit(&m.aligned);
     gpu_groups_deinit(&m.rows);
     for (int h = 0; h < 2; h++) free(m.over[h]);
-    free(m.row_of);
     free(m.list);
     if (status == HD_OK) return HD_OK;
     hd_diff_free(m.out);

@@ -47,6 +47,7 @@ typedef enum diff_kind {
     DIFF_KINDS
 } diff_kind;
 extern const char *const diff_kind_names[DIFF_KINDS];
+extern const char *const diff_side_names[2];
 
 /* An operator or range, or a module, below the others of its kind around it. */
 typedef struct diff_node_key {
@@ -102,7 +103,7 @@ struct hd_diff_side {
 };
 
 extern const char *const diff_fact_names[DIFF_FACTS];
-enum { DIFF_FACT_GPU, DIFF_FACT_WORLD };
+enum { DIFF_FACT_GPU, DIFF_FACT_WORLD, DIFF_FACT_PRODUCER = 4, DIFF_FACT_FORMAT };
 
 static inline const diff_item_key *diff_key(const hd_diff_side *side, uint32_t item)
 {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/sorted.h"
 #include "report/diff/diff.h"
 
@@ -147,15 +148,6 @@ double diff_spread(const diff_half *h)
     return h->used ? (quantile(h, 0.75) - quantile(h, 0.25)) / 2 : 0;
 }
 
-/* splitmix64, the same on every machine. */
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t x = *state += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
-
 /* The median of samples when each counts as often as its unit was drawn. */
 static double median_drawn(const diff_half *h, const uint32_t *drawn)
 {
@@ -177,7 +169,7 @@ static double median_drawn(const diff_half *h, const uint32_t *drawn)
 static void draw(uint32_t *drawn, uint32_t units, uint64_t *state)
 {
     for (uint32_t i = 0; i < units; i++) drawn[i] = 0;
-    for (uint32_t i = 0; i < units; i++) drawn[(next_random(state) >> 32) * units >> 32]++;
+    for (uint32_t i = 0; i < units; i++) drawn[(hd_random_next(state) >> 32) * units >> 32]++;
 }
 
 static int by_double(const void *a, const void *b)

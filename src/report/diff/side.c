@@ -502,7 +502,8 @@ static hd_status add_facts(hd_diff_side *s, const hd_trace *trace, hd_error *err
     if (facts->world_size != HD_NO_NUMBER) snprintf(world, sizeof world, "%lld", (long long)facts->world_size);
     fine = fine && set_fact(s, DIFF_FACT_GPU, gpu, gpu ? strlen(gpu) : 0) &&
            set_fact(s, DIFF_FACT_WORLD, *world ? world : NULL, strlen(world)) &&
-           set_fact(s, 4, producer, producer ? strlen(producer) : 0) && set_fact(s, 5, format, strlen(format));
+           set_fact(s, DIFF_FACT_PRODUCER, producer, producer ? strlen(producer) : 0) &&
+           set_fact(s, DIFF_FACT_FORMAT, format, strlen(format));
     for (int i = 2; fine && i < DIFF_FACTS; i++) {
         hd_string value = hd_trace_metadata_find(trace, diff_fact_names[i]);
         fine = set_fact(s, i, value.size ? value.data : NULL, value.size);
