@@ -7,6 +7,10 @@
 
 __extension__ typedef __int128 gpu_i128;
 
+/* Around the types of keys: bytes between members, which nobody sets, would be part of the key. */
+#define GPU_KEY _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic error \"-Wpadded\"")
+#define GPU_KEY_END _Pragma("GCC diagnostic pop")
+
 /* Numbers 0, 1, 2 … for keys of one size, in order of first use. Zero-initialised except key_size. */
 typedef struct gpu_groups {
     size_t key_size;

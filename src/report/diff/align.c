@@ -525,9 +525,11 @@ static bool align_by_order(aligner *a)
 
 /* ---- streams and graphs ---- */
 
+GPU_KEY
 typedef struct stream_vote {
     int64_t before, after;
 } stream_vote;
+GPU_KEY_END
 
 /* Which stream of before is which of after: streams have other numbers in each run. Those that most calls are on. */
 static bool find_moved(aligner *a)

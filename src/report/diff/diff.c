@@ -21,9 +21,11 @@ const char *const diff_side_names[2] = {"before", "after"};
 const char *const diff_kind_names[DIFF_KINDS] = {"kernel", "collective", "copy", "operator", "module", "idle"};
 const char *const diff_verdict_names[] = {"same", "slower", "faster", "inconclusive"};
 
+GPU_KEY
 typedef struct row_key {
     uint32_t kind, name, name_after, within, match; /* texts; HD_NONE */
 } row_key;
+GPU_KEY_END
 
 typedef enum row_verdict { ROW_NOISE, ROW_SLOWER, ROW_FASTER, ROW_NEW, ROW_GONE, ROW_FEW } row_verdict;
 static const char *const row_verdict_names[] = {"noise", "slower", "faster", "new", "gone", "too few"};

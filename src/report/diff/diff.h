@@ -50,15 +50,19 @@ extern const char *const diff_kind_names[DIFF_KINDS];
 extern const char *const diff_side_names[2];
 
 /* An operator or range, or a module, below the others of its kind around it. */
+GPU_KEY
 typedef struct diff_node_key {
     uint32_t parent, name, is_module; /* parent HD_NONE: none; name: text, folded */
 } diff_node_key;
+GPU_KEY_END
 
+GPU_KEY
 typedef struct diff_item_key {
     uint32_t kind;
     uint32_t node; /* HD_NONE: none. DIFF_GAP: gpu_cause */
     uint32_t name; /* text; of DIFF_GAP the host activity. HD_NONE: none, the node's */
 } diff_item_key;
+GPU_KEY_END
 
 typedef struct diff_item {
     uint32_t before, after; /* its neighbours on its stream, at its first occurrence; HD_NONE */
@@ -73,9 +77,11 @@ typedef struct diff_entry {
 } diff_entry;
 
 enum { DIFF_FACTS = 8 };
+GPU_KEY
 typedef struct diff_place_key {
     int64_t rank, device;
 } diff_place_key;
+GPU_KEY_END
 
 struct hd_diff_side {
     char *step;

@@ -19,10 +19,12 @@ struct gpu_sum {
 };
 
 /* Sums for shares are by the device's cells, not by the device: two devices may have equal cells. */
+GPU_KEY
 typedef struct share_key {
     int64_t rank, device;
     uint32_t process, step;
 } share_key;
+GPU_KEY_END
 
 /* ---- what is measured ---- */
 

@@ -19,9 +19,11 @@ typedef struct account {
     int64_t work_time, before_time, unlinked_time;
 } account;
 
+GPU_KEY
 typedef struct level_key {
     uint32_t window, running;
 } level_key;
+GPU_KEY_END
 
 typedef struct breakdown {
     gpu_scope scope;

@@ -71,6 +71,7 @@ static const char *const argument_names[ARGUMENTS] = {
     "In msg nelems",   "Out msg nelems",     "Message size [bytes]", "NCCL communicator ID"};
 
 /* Numbers that are not known are HD_NO_NUMBER. */
+GPU_KEY
 typedef struct collective_row {
     gpu_key on;
     uint32_t type, group, collective, zero; /* texts; gpu_collective */
@@ -82,6 +83,7 @@ typedef struct collective_row {
     int64_t waiting, waiting_exposed; /* of waits that are slices of their own; then the others are unknown */
     uint32_t ranks, name;             /* text; string */
 } collective_row;
+GPU_KEY_END
 
 typedef struct communication {
     gpu_scope scope;

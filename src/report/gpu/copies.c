@@ -19,11 +19,13 @@ enum { NO_KIND, SET };
 static const char *const size_names[] = {"< 4 KiB", "< 64 KiB", "< 1 MiB", "< 16 MiB", "< 256 MiB", ">= 256 MiB"};
 
 /* The key of bins of time, too; there without a step. */
+GPU_KEY
 typedef struct copy_key {
     gpu_key on;
     uint32_t kind;
     uint32_t detail; /* memory: text; or class of the size; HD_NONE: null */
 } copy_key;
+GPU_KEY_END
 
 typedef struct copy_row {
     copy_key key;

@@ -27,9 +27,11 @@ typedef struct sum {
     int64_t total;
 } sum;
 
+GPU_KEY
 typedef struct name_key {
     uint32_t class, name; /* name: string */
 } name_key;
+GPU_KEY_END
 
 typedef struct critical_path {
     gpu_scope scope;

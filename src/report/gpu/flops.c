@@ -18,10 +18,12 @@ typedef struct flops_options {
 } flops_options;
 
 /* A row of the table. */
+GPU_KEY
 typedef struct key {
     int64_t rank, flop, bytes;
     uint32_t step, name, dims, dtype, kind, zero;
 } key;
+GPU_KEY_END
 
 typedef struct sum {
     uint64_t calls;

@@ -111,13 +111,17 @@ struct hd_report_fill {
 void gpu_cell_process(hd_table_builder *builder, const gpu_scope *scope, uint32_t device);
 
 /* The first members of keys of activities on devices. */
+GPU_KEY
 typedef struct gpu_key {
     uint32_t device, step; /* step HD_NONE: none */
 } gpu_key;
+GPU_KEY_END
+GPU_KEY
 typedef struct gpu_rank_key {
     int64_t rank;
     uint32_t step, zero;
 } gpu_rank_key;
+GPU_KEY_END
 
 enum { GPU_MEASURED = 12 };
 struct gpu_aggregate {

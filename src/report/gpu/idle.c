@@ -38,11 +38,13 @@ typedef struct sum {
     int64_t total, longest, after_sync;
 } sum;
 
+GPU_KEY
 typedef struct behind_row {
     gpu_key on;
     uint32_t cause, host, op, zero; /* host, op: string */
     int64_t time;
 } behind_row;
+GPU_KEY_END
 
 typedef struct idle {
     gpu_scope scope;

@@ -15,15 +15,18 @@
 #include "trace/stacks/trace_stacks.h"
 
 /* A kernel. Texts of `texts`, HD_NONE: null. */
+GPU_KEY
 typedef struct kernel_row {
     gpu_key on;
     uint32_t name;                                               /* string, or with --by short text */
     uint32_t op, module, shape, grid, block, class, stack, line; /* stack: node */
+    uint32_t zero;
     int64_t stream;
     /* of which it has: */
     int64_t time, registers, shared, id, doubts;
     double occupancy;
 } kernel_row;
+GPU_KEY_END
 
 enum { STACK_ROOM = 64 << 20 }; /* bytes */
 enum { REGISTERS, SHARED, OCCUPANCY, GRID, BLOCK, DIMS, ARGUMENTS };

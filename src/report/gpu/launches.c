@@ -12,12 +12,14 @@
 enum { KERNEL, GRAPH, COPY, SET };
 static const char *const kind_names[] = {"kernel", "graph", "copy", "set"};
 
+GPU_KEY
 typedef struct launch_row {
     gpu_key on;
     uint32_t call, kind, name, zero; /* name: string of the first work, HD_NONE: a graph */
     /* of which it has: */
     int64_t works, call_time, delay, negative, queue, work, whole, is_short;
 } launch_row;
+GPU_KEY_END
 
 /* A launch with its counted activities. */
 typedef struct launched {

@@ -6,9 +6,11 @@
 #include "report/gpu/shapes.h"
 
 /* The strings that figures depend on. */
+GPU_KEY
 typedef struct gpu_op_arguments {
     uint32_t name, dims, types, values;
 } gpu_op_arguments;
+GPU_KEY_END
 
 typedef struct gpu_op_figure {
     gpu_shape_kind kind;

@@ -15,18 +15,22 @@
 #include "report/gpu/gpu.h"
 
 /* The key of ops: a name, and with --by shape a text; of modules the key of the enclosing module. */
+GPU_KEY
 typedef struct op_key {
     uint32_t name, more; /* HD_NONE: none */
 } op_key;
+GPU_KEY_END
 
 /* In place of a name: activities whose launch is in no op, and activities without a launch. */
 enum { NO_OPERATOR = HD_NONE, NO_LAUNCH = HD_NONE - 1 };
 
 /* What a row is of. */
+GPU_KEY
 typedef struct op_place {
     int64_t rank;
     uint32_t step, key;
 } op_place;
+GPU_KEY_END
 
 typedef struct op_sum {
     uint64_t calls, repeats, works; /* repeats: the only op within an op of their name */

@@ -17,9 +17,11 @@
 
 #define MIXED (HD_NONE - 1)
 
+GPU_KEY
 typedef struct place {
     int64_t rank, device;
 } place;
+GPU_KEY_END
 
 /* The text of a group, HD_NONE at first. NULL: no memory. */
 static uint32_t *text_of(gpu_groups *groups, uint32_t **texts, size_t *capacity, const void *key)

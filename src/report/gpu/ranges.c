@@ -89,12 +89,14 @@ static size_t find_place(const launched *l, uint32_t lane, int64_t time)
     return low;
 }
 
+GPU_KEY
 typedef struct range_row {
     gpu_rank_key of;
     uint32_t name, zero;
     /* HD_NO_NUMBER of marks, of traces without launches, and of ranges that launch nothing: */
     int64_t covered, duration, works, gpu_calls, time, span, busy;
 } range_row;
+GPU_KEY_END
 
 typedef struct ranges {
     gpu_scope scope;

@@ -8,12 +8,14 @@
 #include "model/identity/process.h"
 #include "report/gpu/gpu.h"
 
+GPU_KEY
 typedef struct sync_row {
     gpu_rank_key of;
     uint32_t call, kind, op, frame; /* op, frame: string, HD_STRING_NONE */
     /* not of the key: */
     int64_t duration, busy;
 } sync_row;
+GPU_KEY_END
 
 /* When activities of a rank, or of one of its processes, run. */
 typedef struct rank_busy {

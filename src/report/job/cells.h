@@ -69,12 +69,14 @@ bool job_spread(double *out_middle, double *out_spread, const double *values, si
 /* ---- how fast collectives are: bandwidth.c ---- */
 
 /* A row; the members up to `operation` are its key. */
+GPU_KEY
 typedef struct job_transfer {
     int64_t size, bytes;      /* HD_NO_NUMBER: unknown */
     uint32_t operation, zero; /* text */
     int64_t shortest;         /* of the durations of its ranks */
     int64_t time, waited;
 } job_transfer;
+GPU_KEY_END
 extern const hd_report_column job_bandwidth_columns[];
 void job_bandwidths_init(gpu_aggregate *all, const gpu_texts *texts);
 

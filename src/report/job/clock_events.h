@@ -14,12 +14,14 @@ typedef struct clock_job_host {
 } clock_job_host;
 
 /* The identity of a collective's group. */
+GPU_KEY
 typedef struct clock_job_group {
     uint32_t name;       /* text; HD_NONE: none */
     uint32_t is_counted; /* its sequences are those below */
     int64_t stream;      /* used in place of the name */
     int64_t in_step;     /* collectives of the group in the step, where they are counted; -1: of clock_alike.c */
 } clock_job_group;
+GPU_KEY_END
 
 /* Sequence of the `index`th collective of a group in a step, where the trace has no numbers. */
 enum { CLOCK_STEP_BITS = 24 };
@@ -28,9 +30,11 @@ static inline int64_t clock_step_sequence(int64_t step, int64_t index)
     return step * (INT64_C(1) << CLOCK_STEP_BITS) + index;
 }
 
+GPU_KEY
 typedef struct clock_job_member {
     int64_t rank, device;
 } clock_job_member;
+GPU_KEY_END
 
 /* ---- clock_alike.c ---- */
 

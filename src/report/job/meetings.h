@@ -15,9 +15,11 @@
 #include "base/map.h"
 #include "report/job/cells.h"
 
+GPU_KEY
 typedef struct job_party {
     int64_t rank, device; /* rank: or the place of its summary */
 } job_party;
+GPU_KEY_END
 
 /* JOB_COUNTED is of the first instance of a step; those from JOB_SEVERAL on are of a whole group. */
 typedef enum job_defect {
@@ -33,18 +35,22 @@ typedef enum job_defect {
     JOB_DEFECTS
 } job_defect;
 
+GPU_KEY
 typedef struct job_meeting_group {
     uint32_t name; /* text; HD_NONE: none, `stream` is used instead */
     uint32_t is_point_to_point;
     int64_t stream;
 } job_meeting_group;
+GPU_KEY_END
 
 /* From the first member. */
+GPU_KEY
 typedef struct job_meeting_kind {
     int64_t bytes, size;     /* HD_NO_NUMBER */
     uint64_t operation : 32; /* text */
     uint64_t zero : 32;
 } job_meeting_kind;
+GPU_KEY_END
 
 enum { JOB_KIND_BITS = 30 };
 /* There may be tens of millions. */

@@ -22,11 +22,13 @@ typedef struct part {
     uint64_t steps;
 } part;
 
+GPU_KEY
 typedef struct last_key {
     int64_t rank, device, stream; /* rank: or the place of the member */
     uint32_t group;               /* text */
     uint32_t is_point_to_point;
 } last_key;
+GPU_KEY_END
 
 typedef struct last {
     last_key key;
@@ -36,10 +38,12 @@ typedef struct last {
 } last;
 
 /* A rank, and one of its groups. */
+GPU_KEY
 typedef struct seat {
     int64_t rank;
     uint64_t group; /* text */
 } seat;
+GPU_KEY_END
 
 typedef struct ledger_sum {
     uint32_t stage, code, level; /* texts */

@@ -44,11 +44,12 @@ static bool keep_text(rows_out *out, rows_cell *cell)
         out->text = text;
         out->text_capacity = capacity;
     }
-    char *to = out->text + out->text_size;
     cell->offset = out->text_size;
+    if (!size) return true;
+    char *to = out->text + out->text_size;
     out->text_size += size;
     if (!is_blob) {
-        if (size) memcpy(to, value->data, size);
+        memcpy(to, value->data, size);
         return true;
     }
     *to++ = 'x', *to++ = '\'';

@@ -260,10 +260,12 @@ static hd_status find_fixed(bool *is_fixed, const slow_job *j, const hd_option_t
     return HD_OK;
 }
 
+GPU_KEY
 typedef struct peer_kind {
     int64_t stage;
     uint32_t place, operation, step, zero;
 } peer_kind;
+GPU_KEY_END
 
 static uint32_t peers_of(gpu_groups *peers, const slow_job *j, size_t visit)
 {
