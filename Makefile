@@ -10,8 +10,9 @@ SANITIZE := -Db_sanitize=address,undefined -Db_lundef=false
 # read at each end of a program, for leaks.
 LEAN := -Doptimization=0 -Ddebug=false -Db_ndebug=false
 LEAN_C := -gline-tables-only -DXXH_NO_INLINE_HINTS=1
-# Each test is a program, and gold links in half the time of bfd's ld.
-LD_FAST := $(if $(shell command -v ld.gold),CC_LD=gold)
+# Each test is a program, and gold links in half the time of bfd's ld. What clang's AddressSanitizer exports it warns of, unlike lld.
+LD_FAST = $(if $(shell command -v ld.gold),CC_LD=gold)
+LD_CLANG = $(if $(shell command -v ld.lld),CC_LD=lld)
 # What can differ without sanitizers, and what need not run with them; tests/meson.build says which in "plain" and "data",
 # and why.
 PLAIN := --suite plain --suite command --suite capture --suite cli --suite devices --suite record --no-suite slow --no-suite long
@@ -120,14 +121,14 @@ demo: build           ## build, then repair a damaged trace before your eyes
 	@tools/demo.sh build/release/src/cli/heddle
 
 build/asan/build.ninja: | setup
-	$(call quiet,CC=clang $(LD_FAST) $(MESON) setup build/asan $(LEAN) -Dwerror=true -Dc_args='$(LEAN_C) -fsanitize-trap=undefined' $(SANITIZE))
+	$(call quiet,CC=clang $(LD_CLANG) $(MESON) setup build/asan $(LEAN) -Dwerror=true -Dc_args='$(LEAN_C) -fsanitize-trap=undefined' $(SANITIZE))
 
 build/plain/build.ninja: | setup
 	$(call quiet,CC=gcc $(LD_FAST) $(MESON) setup build/plain -Doptimization=1 -Ddebug=false -Dwerror=true -Db_ndebug=false -Dbench=false -Dpython=auto \
 	    -Dc_args=-Wno-maybe-uninitialized)
 
 build/tsan/build.ninja: | setup
-	$(call quiet,CC=clang $(LD_FAST) $(MESON) setup build/tsan $(LEAN) -Dbench=false -Dc_args='$(LEAN_C)' -Db_sanitize=thread -Db_lundef=false)
+	$(call quiet,CC=clang $(LD_CLANG) $(MESON) setup build/tsan $(LEAN) -Dbench=false -Dc_args='$(LEAN_C)' -Db_sanitize=thread -Db_lundef=false)
 
 test: setup build/asan/build.ninja build/plain/build.ninja  ## the tests: with ASan and UBSan (clang), and what needs no sanitizer (gcc)
 	@rm -f build/*/meson-logs/testlog* build/*/meson-logs/cpu.txt
