@@ -10,7 +10,7 @@
 #   tools/setup.sh deb      what `make deb` and `make test-deb` need, and no more than that
 set -eu
 
-packages="gcc g++ clang lld meson ninja-build pkg-config python3 libisal-dev libzstd-dev libxxhash-dev
+packages="gcc g++ clang meson ninja-build pkg-config python3 libisal-dev libzstd-dev libxxhash-dev
           libotf2-trace-dev libexpat1-dev libmicrohttpd-dev libsqlite3-dev libedit-dev libdw-dev liblzma-dev otf2-tools protobuf-compiler libcmocka-dev zstd clang-format libclang-rt-14-dev
           nodejs npm"
 case "${1:-}" in
