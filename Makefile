@@ -12,10 +12,10 @@ SANITIZE := -Db_sanitize=address,undefined -Db_lundef=false
 LEAN := -Doptimization=g -Ddebug=false -Db_ndebug=false -Dbench=false
 LEAN_C := -g1 -DXXH_NO_INLINE_HINTS=1 -Wno-maybe-uninitialized
 # Each test is a program, and gold links in half the time of bfd's ld.
-LD_FAST := $(if $(shell command -v ld.gold),CC_LD=gold)
+LD_FAST = $(if $(shell command -v ld.gold),CC_LD=gold)
 # What can differ without sanitizers, and what need not run with them; tests/meson.build says which in "plain" and "data",
 # and why.
-PLAIN := --suite plain --suite data --suite capture --suite cli --suite devices --suite record --no-suite slow --no-suite long
+PLAIN := --suite plain --suite command --suite capture --suite cli --suite devices --suite record --no-suite slow --no-suite long
 # Each test runs under time(1), which writes down its CPU time: tools/test_summary.py holds that against tests/budgets.txt.
 # Time limits only guard against hangs, and grow on a machine that is slow at the moment (tests/patience.py).
 #   $(call RUN_TESTS,BUILD,LOG) OPTIONS OF MESON
@@ -26,7 +26,7 @@ TIME = $(shell command -v /usr/bin/time)
 # Browsers, servers, launchers and what records wait for one another a third of their time: more tests at once than there
 # are cores, and meanwhile the next build is compiled, as far as its tests need it.
 export MESON_TESTTHREADS ?= $(shell echo $$(($$(nproc) * 3 / 2 + 1)))
-NEXT := build/clang/compile.log
+NEXT := build/plain/compile.log
 # A command that says nothing unless it fails.
 quiet = @out=$$($(1) 2>&1) || { echo "$$out" >&2; exit 1; }
 
@@ -123,36 +123,36 @@ demo: build           ## build, then repair a damaged trace before your eyes
 build/asan/build.ninja: | setup
 	$(call quiet,CC=gcc $(LD_FAST) $(MESON) setup build/asan $(LEAN) -Dwerror=true -Dc_args='$(LEAN_C) -fsanitize-undefined-trap-on-error' $(SANITIZE))
 
-build/clang/build.ninja: | setup
-	$(call quiet,CC=clang $(LD_FAST) $(MESON) setup build/clang -Doptimization=2 -Ddebug=false -Dwerror=true -Db_ndebug=false -Dpython=auto)
+build/plain/build.ninja: | setup
+	$(call quiet,CC=clang $(LD_FAST) $(MESON) setup build/plain -Doptimization=1 -Ddebug=false -Dwerror=true -Db_ndebug=false -Dbench=false -Dpython=auto)
 
 build/tsan/build.ninja: | setup
 	$(call quiet,CC=gcc $(LD_FAST) $(MESON) setup build/tsan $(LEAN) -Dc_args='$(LEAN_C)' -Db_sanitize=thread -Db_lundef=false)
 
-test: setup build/asan/build.ninja build/clang/build.ninja  ## the tests: with ASan and UBSan, and what needs no sanitizer, by clang
+test: setup build/asan/build.ninja build/plain/build.ninja  ## the tests: with ASan and UBSan (gcc), and what needs no sanitizer (clang)
 	@rm -f build/*/meson-logs/testlog* build/*/meson-logs/cpu.txt
 	@tools/setup.sh test & tools=$$!; $(MESON) compile -C build/asan || { wait; exit 1; }; wait $$tools
-	@status=0; nice -n 19 tools/build_for.py $(MESON) build/clang $(PLAIN) >$(NEXT) 2>&1 & next=$$!; \
-	 $(call RUN_TESTS,build/asan,testlog) --no-suite data --no-suite long || status=1; \
+	@status=0; nice -n 19 tools/build_for.py $(MESON) build/plain $(PLAIN) >$(NEXT) 2>&1 & next=$$!; \
+	 $(call RUN_TESTS,build/asan,testlog) --no-suite command --no-suite long || status=1; \
 	 wait $$next || { cat $(NEXT); exit 1; }; \
-	 $(call RUN_TESTS,build/clang,testlog) $(PLAIN) || status=1; \
-	 tools/test_summary.py build/asan build/clang || status=1; \
+	 $(call RUN_TESTS,build/plain,testlog) $(PLAIN) || status=1; \
+	 tools/test_summary.py build/asan build/plain || status=1; \
 	 exit $$status
 
-# Of build/tsan only what the suite needs is built; of build/clang all, as its warnings are errors.
+# Of build/plain and build/tsan only what their tests need is built.
 test-all: test build/tsan/build.ninja  ## the tests, those that take long, and tests of threads with TSan
-	@$(MESON) compile -C build/clang
+	@tools/build_for.py $(MESON) build/plain --suite long
 	@status=0; \
-	 $(call RUN_TESTS,build/clang,testlog-long) --suite long || status=1; \
+	 $(call RUN_TESTS,build/plain,testlog-long) --suite long || status=1; \
 	 $(call RUN_TESTS,build/tsan,testlog) --suite threads || status=1; \
-	 tools/test_summary.py build/asan build/clang build/tsan || status=1; \
+	 tools/test_summary.py build/asan build/plain build/tsan || status=1; \
 	 exit $$status
 
 test-gpu: build       ## the acceptance test on a GPU (ONLY=driver,torch for parts of it); without one it says what it would do
 	@tests/gpu/run.py --heddle build/release/src/cli/heddle --out build/gpu-results $(if $(ONLY),--only $(ONLY))
 
 test-threads: setup build/tsan/build.ninja  ## all unit tests under ThreadSanitizer
-	@$(call RUN_TESTS,build/tsan,testlog) --no-suite slow --no-suite data --no-suite long --no-suite tree
+	@$(call RUN_TESTS,build/tsan,testlog) --no-suite slow --no-suite command --no-suite long --no-suite tree
 
 bench:                ## the benchmarks, each beside its peer
 	@tools/setup.sh bench

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 """heddle fix on real traces: no crossing, and nothing else changed.
 
-usage: tests/fix/compare_fix.py --heddle PROGRAM [--all] [FILE...]
+usage: tests/fix/compare_fix.py --heddle PROGRAM [--rest|--all] [FILE...]
 
 Without files: every Chrome JSON in $HEDDLE_SHARED/data, or ../shared/data beside the project; of ranks, which are alike,
-the first, and without --all none that is larger than tests/sizes.py says. Exits with 77 where that is absent. For each file it looks at the events before and after, read by Python alone:
+the first, and of those what tests/sizes.py says. Exits with 77 where that is absent. For each file it looks at the events before and after, read by Python alone:
 
     - no two slices of a track cross, here and by shared/tools/overlaps.py
     - the same events in the same order, with the same members in the same order and the same values, digit by digit;
@@ -30,7 +30,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from chrome_model import PER_PS, by_track, crossings, exact_time, flow_bindings, slices_of, track_of  # noqa: E402
-from sizes import usual  # noqa: E402
+import sizes  # noqa: E402
 
 SKIP = 77
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -254,11 +254,11 @@ def real_traces():
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--heddle", required=True)
-    parser.add_argument("--all", action="store_true")
+    sizes.options(parser)
     parser.add_argument("files", nargs="*", type=Path)
     args = parser.parse_args()
     gc.disable()  # it would walk millions of objects again and again, and none of them is in a cycle
-    files = args.files or usual(real_traces(), args.all)
+    files = args.files or sizes.chosen(real_traces(), args.choice)
     if not files or not (SHARED / "tools/overlaps.py").exists():
         print(f"skipped: no traces in {SHARED}/data")
         return SKIP

@@ -224,7 +224,7 @@ def inputs(folder):
         path.write_text(json.dumps(document))
         out.append((name, path, ["--of", "samples"]))
     root = TESTS.parent
-    files = [path for path, _ in model.inputs(root) if model.unpacked(path) <= LARGEST]
+    files = [path for path, _ in model.inputs(root) if model.sizes.unpacked(path) <= LARGEST]
     files += [path for pattern in STACKS for path in sorted(root.glob(pattern))]
     out += [(path.name, path, []) for path in files]
     for of in ("cpu-time", "cpu-self", "launches", "bytes"):

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Reading and writing again keeps every event of the real traces in ../shared/data: a check that shares no code with us.
 
-usage: compare_json.py --copy PROGRAM [--all] [FILE...]
+usage: compare_json.py --copy PROGRAM [--rest|--all] [FILE...]
 
 PROGRAM IN OUT reads a trace and writes it. Both files are parsed with Python's json, numbers as Decimal, so that no digit
 is lost, and compared event by event and key by key. With no FILE, the JSON traces of HEDDLE_SHARED/data (default:
-../shared/data beside the project) are taken, without --all those of tests/sizes.py; where there are none the test is
+../shared/data beside the project) are taken as tests/sizes.py says; where there are none the test is
 skipped, and says so. The counts of
 events and slices are compared with those in data/README.md. Then the trace is written as a .heddle file, and the JSON
 that is made from that must be the same, byte for byte.
@@ -24,7 +24,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from sizes import usual  # noqa: E402
+import sizes  # noqa: E402
 
 SKIP = 77
 
@@ -125,13 +125,13 @@ def check(program, path, folder, counts):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--copy", required=True)
-    parser.add_argument("--all", action="store_true")
+    sizes.options(parser)
     parser.add_argument("files", nargs="*", type=pathlib.Path)
     options = parser.parse_args()
     gc.disable()  # it would walk millions of objects again and again, and none of them is in a cycle
     root = pathlib.Path(os.environ.get("HEDDLE_SOURCE_ROOT", pathlib.Path(__file__).parents[2]))
     data = pathlib.Path(os.environ.get("HEDDLE_SHARED", root.parent / "shared")) / "data"
-    files = options.files or usual(traces(data), options.all)
+    files = options.files or sizes.chosen(traces(data), options.choice)
     if not files:
         print(f"skipped: no traces in {data}")
         return SKIP

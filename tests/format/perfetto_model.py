@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Replays Perfetto protobuf files as Perfetto would, and compares them with the JSON they were made of.
 
-usage: perfetto_model.py --write PROGRAM [--all] [FILE...]
+usage: perfetto_model.py --write PROGRAM [--rest|--all] [FILE...]
 
 PROGRAM [--raw] IN OUT writes IN as Perfetto protobuf and prints "events N" and its ledger. The protobuf is read here from
 its bytes, with nothing shared with the writer: packets, groups of compressed packets, incremental state, interned strings,
@@ -15,7 +15,7 @@ clocks, tracks, and a stack of open slices for each track. Compared with Python'
   the ledger          events = written + events lost
 
 With no FILE: the fixtures of the Chrome format, and the traces of HEDDLE_SHARED/data (default: ../shared/data beside the
-project; one rank of many; of the sizes that tests/sizes.py says, and with --all up to LARGEST; where they are absent, that is said).
+project; one rank of many; as tests/sizes.py says, up to LARGEST; where they are absent, that is said).
 """
 import argparse
 import collections
@@ -37,7 +37,7 @@ import zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from pairs import pairs_of  # noqa: E402
-from sizes import unpacked, usual  # noqa: E402
+import sizes  # noqa: E402
 
 decimal.getcontext().prec = 100  # sums of times are exact
 
@@ -523,7 +523,7 @@ def readme_flows(data):
     return counts
 
 
-def inputs(root, everything=False):
+def inputs(root, choice=None):
     for path in sorted((root / "tests/format/chrome").glob("*.json")):
         yield path, None
     data = pathlib.Path(os.environ.get("HEDDLE_SHARED", root.parent / "shared")) / "data"
@@ -535,8 +535,8 @@ def inputs(root, everything=False):
     # What is no trace of events; and of ranks, which are alike, the first.
     others = re.compile("memory_timeline|rocprofv3|matmul|rank[1-9]|result-ST")
     files = [p for p in files if not others.search(p.name)]
-    for path in sorted(usual(files, everything), key=unpacked, reverse=True):  # the longest first, so that no process waits at the end
-        if unpacked(path) <= LARGEST:
+    for path in sorted(sizes.chosen(files, choice), key=sizes.unpacked, reverse=True):  # the longest first, so that no process waits at the end
+        if sizes.unpacked(path) <= LARGEST:
             yield path, flows.get(path.name.split(".")[0])
 
 
@@ -552,12 +552,12 @@ def run(program, path, flows):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--write", required=True)
-    parser.add_argument("--all", action="store_true")
+    sizes.options(parser)
     parser.add_argument("files", nargs="*", type=pathlib.Path)
     options = parser.parse_args()
     root = pathlib.Path(os.environ.get("HEDDLE_SOURCE_ROOT", pathlib.Path(__file__).parents[2]))
     gc.disable()  # it would walk millions of objects again and again, and none of them is in a cycle
-    work = [(f, None) for f in options.files] or list(inputs(root, options.all))
+    work = [(f, None) for f in options.files] or list(inputs(root, options.choice))
     failed = 0
     with concurrent.futures.ProcessPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
         tasks = [pool.submit(run, options.write, path, flows) for path, flows in work]

@@ -198,7 +198,7 @@ def check(options, engine, paths):
 
 def inputs(root):
     """Files, and seeds of documents."""
-    files = [path for path, _ in model.inputs(root) if model.unpacked(path) <= LARGEST]
+    files = [path for path, _ in model.inputs(root) if model.sizes.unpacked(path) <= LARGEST]
     return files + list(range(DOCUMENTS))
 
 

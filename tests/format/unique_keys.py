@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """No JSON that heddle writes has a key twice in an object, and begins and ends survive the way through other formats.
 
-usage: unique_keys.py --heddle PROGRAM [--all]
+usage: unique_keys.py --heddle PROGRAM [--rest|--all]
 
 Every output is read by Python's json with a hook that refuses a key that stands twice. Taken are fixtures, written as JSON
 and through the commands that print JSON; slices as B and E with members that are called as columns, or that both ends
-have, by way of each format. With --all, every fixture and all traces of HEDDLE_SHARED/data (default: ../shared/data beside
-the project), by way of OTF2 and Perfetto too; where there are none, it says so.
+have, by way of each format. With --rest or --all, every fixture and the traces that tests/sizes.py says, by
+way of OTF2 and Perfetto too; where there are none, it says so.
 """
 import argparse
 import concurrent.futures
@@ -21,6 +21,9 @@ import tempfile
 import threading
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+import sizes  # noqa: E402
+
 FORMATS = ("chrome", "cupti", "folded", "heddle", "perfetto", "perfscript", "sbt", "tfmemory")
 SUFFIXES = (".json", ".heddle", ".pftrace", ".otf2", ".sbt")
 REPORTS = (["info", "--json"], ["check", "--json"], ["flame", "--to", "speedscope"], ["memory", "--json"])
@@ -192,14 +195,14 @@ def main():
     threading.stack_size(64 << 20)
     parser = argparse.ArgumentParser()
     parser.add_argument("--heddle", required=True)
-    parser.add_argument("--all", action="store_true")
+    sizes.options(parser)
     options = parser.parse_args()
     program = options.heddle
     suffixes = [s for s in SUFFIXES if s != ".otf2" or b"otf2" in run(program, "formats")[1]]
     try:
-        if options.all:
+        if options.choice:
             counts = each(fixtures(), lambda path, folder: check_file(program, path, folder, [".json"], REPORTS))
-            counts += each(real_traces(), lambda path, folder: check_file(
+            counts += each(sizes.chosen(real_traces(), options.choice, few=lambda path: False), lambda path, folder: check_file(
                 program, path, folder, [s for s in suffixes if s in (".json", ".otf2", ".pftrace")], REPORTS))
         else:
             counts = each((p for p in fixtures() if p.stem == "edge-args"),

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 """Folders of Parquet files against Python's own reading of the JSON that they come from.
 
-usage: check_parquet.py --heddle HEDDLE [--all]
+usage: check_parquet.py --heddle HEDDLE [--rest|--all]
 
 Each value of slices, instants, flows, counters and arguments is what Python makes of the event; pyarrow, DuckDB and Polars read
-the same; statistics and the page index are true. Of random traces, and with --all of every real one in ../shared/data as well.
+the same; statistics and the page index are true. Of random traces, and with --rest or --all of those of ../shared/data that tests/sizes.py says.
 Skips where build/peers is not there: tools/setup.sh test makes it.
 """
 import argparse
@@ -23,6 +23,7 @@ from decimal import Decimal, localcontext
 ROOT = os.environ.get("HEDDLE_SOURCE_ROOT") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
 sys.path.insert(0, os.path.join(ROOT, "tests"))
 import rounds  # noqa: E402
+import sizes  # noqa: E402
 
 try:
     import duckdb
@@ -363,7 +364,7 @@ def check_ranks(heddle, work):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--heddle", required=True)
-    parser.add_argument("--all", action="store_true")
+    sizes.options(parser)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
         check_ranks(args.heddle, work)
@@ -374,7 +375,7 @@ def main():
             check_trace(args.heddle, path, f"seed {seed}", True)
     shared = os.path.join(os.environ.get("HEDDLE_SHARED") or os.path.join(ROOT, "../shared"), "data")
     paths = sorted(glob.glob(f"{shared}/kineto/*.json.gz") + glob.glob(f"{shared}/ranks/*/rank0*.json*") + glob.glob(f"{shared}/chrome/*.json*"))
-    for path in paths if args.all else []:
+    for path in sizes.chosen(paths, args.choice, few=lambda path: False):
         events, pages, compared = check_trace(args.heddle, path, os.path.relpath(path, shared), False)
         print(f"{os.path.relpath(path, shared)}: {events} events, {pages} pages{'' if compared else ', not compared with JSON'}", flush=True)
 

@@ -2,9 +2,10 @@
 """Asks `heddle info` and `heddle flame` how long rows were busy, and computes the same from the JSON of the traces,
 without any code of ours: on a device's row only kernels, copies and sets count, on others whatever covers them.
 
-  check_busy.py --heddle HEDDLE [--all] [FILE.json[.gz] ...]
+  check_busy.py --heddle HEDDLE [--rest|--all] [FILE.json[.gz] ...]
 
-Without files: made ones, and of HEDDLE_SHARED or ../shared a few real ones, with --all every one.
+Without files: made ones, and of HEDDLE_SHARED or ../shared a few real ones; with --rest or --all those that
+tests/sizes.py says.
 """
 import argparse
 import collections
@@ -17,6 +18,10 @@ import subprocess
 import sys
 import tempfile
 from decimal import Decimal
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import sizes  # noqa: E402
 
 WORK = {"kernel", "gpu_kernel", "concurrent_kernel", "memcpy", "gpu_memcpy", "memset", "gpu_memset"}
 SHOWN = {"gpu_user_annotation", "cuda_sync", "gpu_sync"}  # on a device's row, and no work
@@ -214,20 +219,20 @@ def check(heddle, path, name, folder):
     return checked
 
 
-def real_traces(everything):
+def real_traces(choice):
     root = os.environ.get("HEDDLE_SHARED") or os.path.join(os.environ.get("HEDDLE_SOURCE_ROOT", "."), "..", "shared")
     few = ["kineto/b200_eager", "kineto/event_sync", "ascend/", "rocm/", "cupti/"]
     found = []
     for kind in ("kineto", "ranks/*", "ascend", "rocm", "cupti", "analysis/*"):
         found += sorted(glob.glob(os.path.join(root, "data", kind, "*.json*")))
     found = [path for path in found if "rocprofv3" not in path and "_py_" not in path]
-    return [path for path in found if everything or any(word in path for word in few)]
+    return sizes.chosen(found, choice, few=lambda path: any(word in path for word in few))
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--heddle", required=True)
-    parser.add_argument("--all", action="store_true")
+    sizes.options(parser)
     parser.add_argument("files", nargs="*")
     args = parser.parse_args()
     checked = traces = 0
@@ -238,7 +243,7 @@ def main():
                 json.dump(events, file)
             checked += check(args.heddle, path, name, folder)
             traces += 1
-        for path in args.files or real_traces(args.all):
+        for path in args.files or real_traces(args.choice):
             checked += check(args.heddle, path, os.path.basename(os.path.dirname(path)) + "/" + os.path.basename(path),
                              folder)
             traces += 1

@@ -2,9 +2,10 @@
 """Asks `heddle timeline --json` how busy each row is, column by column, and with which name, and computes the same from
 the JSON of the traces, without any code of ours.
 
-  check_timeline.py --heddle HEDDLE [--all] [FILE.json[.gz] ...]
+  check_timeline.py --heddle HEDDLE [--rest|--all] [FILE.json[.gz] ...]
 
-Without files: random ones, and of HEDDLE_SHARED or ../shared a few real ones, with --all every one.
+Without files: random ones, and of HEDDLE_SHARED or ../shared a few real ones; with --rest or --all those that
+tests/sizes.py says.
 """
 import argparse
 import collections
@@ -134,18 +135,18 @@ def check_oracle():
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--heddle", required=True)
-    parser.add_argument("--all", action="store_true")
+    busy.sizes.options(parser)
     parser.add_argument("files", nargs="*")
     args = parser.parse_args()
     checked = 0
     check_oracle()
     with tempfile.TemporaryDirectory() as folder:
-        for seed in range(0 if args.files or args.all else 40):
+        for seed in range(0 if args.files or args.choice else 40):
             path = os.path.join(folder, "random.json")
             with open(path, "w", encoding="utf-8") as file:
                 json.dump(random_events(seed), file)
             checked += check(args.heddle, path, "random trace %d" % seed)
-    for path in args.files or busy.real_traces(args.all):
+    for path in args.files or busy.real_traces(args.choice):
         checked += check(args.heddle, path, os.path.basename(path))
     print("%d cells" % checked)
     print("\n".join(problems[:40]))

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Asks `heddle report NAME --json FILE` and holds every cell against the slow reports beside this file.
 
-  check_reports.py --heddle HEDDLE [--report NAME ...] [--all | --few] [FILE.json[.gz] ...]
+  check_reports.py --heddle HEDDLE [--report NAME ...] [--rest | --all | --few] [FILE.json[.gz] ...]
 
-Without files: random traces (random_trace.py), and of HEDDLE_SHARED or ../shared a few real ones, with --all every
-one, with --few three random ones alone.
+Without files: random traces (random_trace.py), and of HEDDLE_SHARED or ../shared a few real ones, with --rest or --all those
+that tests/sizes.py says, with --few three random ones alone.
 Heddle may have more columns and tables than are known here, not fewer. Reports that it does not have are said and left
 out; if it has none of them the test is skipped.
 """
@@ -27,6 +27,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 import random_trace  # noqa: E402
 import reports  # noqa: E402
 import rounds  # noqa: E402
+import sizes  # noqa: E402
 import trace  # noqa: E402
 
 SKIP, USAGE = 77, 2
@@ -194,13 +195,13 @@ def deep_trace(seed):
     return json.dumps({"traceEvents": events})
 
 
-def real_traces(everything):
+def real_traces(choice):
     root = os.environ.get("HEDDLE_SHARED") or os.path.join(os.environ.get("HEDDLE_SOURCE_ROOT", "."), "..", "shared")
     few = ["kineto/b200_eager", "kineto/event_sync", "kineto/mi250", "h100_qwen", "dlrm/rank0", "simple_add", "cupti/"]
     found = []
     for kind in ("kineto", "ranks/*", "analysis/*", "analysis/hta/*", "analysis/hta/*/*", "cupti"):
         found += sorted(glob.glob(os.path.join(root, "data", kind, "*.json*")))
-    return [path for path in found if everything or any(word in path for word in few)]
+    return sizes.chosen(found, choice, few=lambda path: any(word in path for word in few))
 
 
 @functools.lru_cache(maxsize=None)
@@ -219,7 +220,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--heddle", required=True)
     parser.add_argument("--report", action="append", choices=sorted(WAYS))
-    parser.add_argument("--all", action="store_true")
+    sizes.options(parser)
     parser.add_argument("--few", action="store_true")
     parser.add_argument("files", nargs="*")
     asked = parser.parse_args()
@@ -229,7 +230,7 @@ def main():
         print("skipped: this heddle has no reports")
         return SKIP
     with tempfile.TemporaryDirectory() as folder:
-        for seed in range(0 if asked.files or asked.all else 3 if asked.few else rounds.rounds(10)):
+        for seed in range(0 if asked.files or asked.choice else 3 if asked.few else rounds.rounds(10)):
             path = os.path.join(folder, "random.json")
             with open(path, "w", encoding="utf-8") as file:
                 file.write(random_trace.text(seed))
@@ -240,7 +241,7 @@ def main():
             check(asked.heddle, path, "deep trace %d" % seed, deep, missing)
             if len(problems) > 40:
                 break
-    for path in asked.files or ([] if asked.few else real_traces(asked.all)):
+    for path in asked.files or ([] if asked.few else real_traces(asked.choice)):
         check(asked.heddle, path, os.path.basename(path), wanted, missing)
     for words in sorted(missing):
         print("heddle has no report %s" % words)
