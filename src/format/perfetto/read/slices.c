@@ -107,6 +107,7 @@ hd_status perfetto_begin_slice(perfetto_reader *reader, const hd_row *row, uint3
         .first_flow = reader->flow_count, /* they are added next */
         .flow_count = reader->event_flow_count,
         .point_ns = row->start_ns,
+        .follows_empty = row->kind == HD_KIND_SLICE && s->has_empty && s->empty_ns == row->start_ns,
     };
     HD_TRY(append_args(reader, &s->args, &reader->args, 0, arg_count));
     perfetto_open_slice *parent = s->open_count ? &s->open[s->open_count - 1] : NULL;
@@ -205,6 +206,13 @@ static hd_status close_slice(perfetto_reader *reader, perfetto_stack *s, size_t 
     }
     memmove(s->open + index, s->open + index + 1, (s->open_count - index - 1) * sizeof *s->open);
     s->open_count--;
+    if (slice.row.kind == HD_KIND_SLICE && slice.row.start_ns == time_ns) {
+        s->has_empty = true;
+        s->empty_ns = time_ns;
+    } else if (slice.follows_empty && slice.row.duration_ns != HD_NO_TIME) {
+        /* only a pair of events is not around it: see trace/index/nesting.c */
+        slice.row.phase = 'B';
+    }
     bool is_top = index == s->open_count;
     perfetto_open_slice *parent = is_top && index ? &s->open[index - 1] : NULL;
     if (parent && parent->point_ns == HD_NO_TIME) parent->point_ns = time_ns;
