@@ -12,7 +12,6 @@
 #include "base/json/unique.h"
 #include "format/chrome/keys.h"
 #include "format/conventions.h"
-#include "trace/event.h"
 #include "trace/lazy.h"
 
 enum { FLUSH_BYTES = 1 << 20, PROGRESS_EVENTS = 1 << 16 };
@@ -279,22 +278,6 @@ static hd_status write_event(writer *w, const hd_event *e)
 
 /* ---- all events ---- */
 
-/* The end event of a slice that another format stores as one event, although it is one of a pair. */
-static hd_status write_end(writer *w, const hd_event *begin)
-{
-    hd_event end = {
-        .kind = HD_KIND_END,
-        .phase = 'E',
-        .track = begin->track,
-        .name = begin->name,
-        .start_ns = hd_end_or_last(begin->start_ns, begin->duration_ns),
-        .start_ps = begin->end_ps,
-        .start_finer = begin->end_finer,
-        .duration_ns = HD_NO_TIME,
-    };
-    return write_event(w, &end);
-}
-
 static hd_status write_next_of(writer *w, hd_kind kind)
 {
     const hd_block *block = hd_trace_block_at(w->trace, kind, w->blocks[kind]);
@@ -305,10 +288,7 @@ static hd_status write_next_of(writer *w, hd_kind kind)
     }
     hd_event event;
     hd_block_event(&event, block, w->rows[kind]++);
-    HD_TRY(write_event(w, &event));
-    bool lacks_end =
-        kind == HD_KIND_SLICE && event.phase == 'B' && event.duration_ns != HD_NO_TIME && event.partner < 0;
-    return lacks_end ? write_end(w, &event) : HD_OK;
+    return write_event(w, &event);
 }
 
 /* As an event of this kind is written that was read. */

@@ -149,9 +149,7 @@ static bool visit_markers(pairing *p, marker_visitor *visit)
             cursor *c = is_end ? &ends : &slices;
             uint32_t row;
             const hd_block *block = cursor_next(c, &row);
-            if (!is_end && !hd_never_ends(hd_column_at(&block->columns[HD_COL_DURATION], row),
-                                          hd_column_at(&block->columns[HD_COL_PHASE], row)))
-                continue;
+            if (!is_end && (hd_column_at(&block->columns[HD_COL_PHASE], row) & HD_PHASE_MASK) != 'B') continue;
             uint32_t track = (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], row);
             if (track == HD_NONE) continue;
             marker m = {
