@@ -101,7 +101,7 @@ class Trial:
             self.wrong.append(f"{before} events, now {now}, and nothing is lost")
         other = rng.choice(OTHERS)
         self.run(*{"diff": ("diff", "--json", fixture, self.path), "query": ("query", "--json", self.path, "select count(*), sum(dur) from slice"),
-                   "convert": ("convert", self.path, other[1])}.get(other[0], (*other, self.path)))
+                   "convert": ("convert", self.path, other[-1])}.get(other[0], (*other, self.path)))
 
 
 def fixtures():
