@@ -125,8 +125,8 @@ bool findings_free_queue(findings *f, uint32_t node)
     return add_claim(f, (finding_claim){node, f->count - 1, HD_NO_TIME, 0});
 }
 
-/* Whether a slice shows more than another: of equal lengths by what the slices are, so that their place in the file does
- * not matter. */
+/* Whether a slice is better evidence than another: the longer one; of equal lengths by their times, so that their order
+ * in the file does not matter. */
 static bool shows_more(const findings *f, int64_t row, int64_t length, int64_t other, int64_t other_length)
 {
     if (length != other_length) return length > other_length;
