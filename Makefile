@@ -31,7 +31,7 @@ NEXT := build/plain/compile.log
 quiet = @out=$$($(1) 2>&1) || { echo "$$out" >&2; exit 1; }
 
 .DEFAULT_GOAL := build
-.PHONY: help setup build release check-release portable demo static-libs dist test-dist wheel test-wheel static-libs-aarch64 dist-aarch64 test-dist-aarch64 deb test-deb site test-site test test-all test-threads test-gpu bench fuzz install format check-format clean
+.PHONY: help setup build release check-release portable demo static-libs dist test-dist wheel test-wheel static-libs-aarch64 dist-aarch64 test-dist-aarch64 deb test-deb site test-site test test-all test-threads test-gpu test-musl bench fuzz install format check-format clean
 
 help:                 ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -153,6 +153,11 @@ test-gpu: build       ## the acceptance test on a GPU (ONLY=driver,torch for par
 
 test-threads: setup build/tsan/build.ninja  ## all unit tests under ThreadSanitizer
 	@$(call RUN_TESTS,build/tsan,testlog) --no-suite slow --no-suite command --no-suite long --no-suite tree
+
+test-musl: build build/plain/build.ninja  ## results of gcc, clang and another C library, musl, byte by byte over all fixtures
+	@tools/musl.sh
+	@ninja -C build/plain --quiet src/cli/heddle
+	@tests/tree/musl.py build/release/src/cli/heddle build/musl/src/cli/heddle build/plain/src/cli/heddle
 
 bench:                ## the benchmarks, each beside its peer
 	@tools/setup.sh bench

@@ -6,6 +6,7 @@
 #   tools/setup.sh bench    and what `make bench` needs besides
 #   tools/setup.sh dist     and what `make dist` needs besides: archives to link in, and what builds those that Debian lacks
 #   tools/setup.sh dist-aarch64  and the compiler for aarch64, with qemu-user to try what it makes
+#   tools/setup.sh musl     and what `make test-musl` needs besides: another C library
 #   tools/setup.sh site     what `make site` and `make test-site` need, and no more than that
 #   tools/setup.sh deb      what `make deb` and `make test-deb` need, and no more than that
 set -eu
@@ -18,6 +19,7 @@ test) packages="$packages time linux-perf trace-cmd abigail-tools chromium pytho
                           libopenmpi-dev openmpi-bin libmpich-dev mpich iproute2" ;;
 dist) packages="$packages dpkg-dev nasm make libelf-dev zlib1g-dev libbz2-dev python3-dev python3-venv" ;;
 dist-aarch64) packages="$packages dpkg-dev python3-venv make libelf-dev zlib1g-dev libbz2-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" ;;
+musl) packages="$packages musl-tools dpkg-dev nasm make" ;;
 site) packages="python3 python3-pip python3-venv nodejs npm chromium" ;;
 deb) packages="build-essential debhelper dpkg-dev lintian debootstrap gcc meson ninja-build pkg-config python3 libisal-dev libzstd-dev libxxhash-dev
                libotf2-trace-dev libexpat1-dev libmicrohttpd-dev libsqlite3-dev libedit-dev libdw-dev libelf-dev liblzma-dev nodejs npm" ;;

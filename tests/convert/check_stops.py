@@ -43,11 +43,18 @@ def main():
     parser.add_argument("--heddle", required=True)
     heddle = os.path.abspath(parser.parse_args().heddle)
     with tempfile.TemporaryDirectory() as place:
-        trace, out = pathlib.Path(place) / "trace.json", pathlib.Path(place) / "out"
-        subprocess.run([heddle, "synth", "-o", str(trace), "--events", "100000"], check=True, stdout=subprocess.DEVNULL)
+        trace, summary, out = [pathlib.Path(place) / name for name in ("trace.json", "summary.hds", "out")]
+        subprocess.run([heddle, "synth", "-o", str(trace), "--events", "40000"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([heddle, "synth", "-o", str(summary), "--steps", "50"], check=True, stdout=subprocess.DEVNULL)
         out.mkdir()
         commands = {"convert": ["convert", trace, "new.json"], "convert to a folder": ["convert", trace, "new.parquet"],
-                    "fix": ["fix", trace, "new.json.gz"], "query": ["query", "-o", "new.csv", trace, "select * from slice"]}
+                    "fix": ["fix", trace, "new.json.gz"], "query": ["query", "-o", "new.csv", trace, "select * from slice"], "merge": ["merge", "--gpu", trace, "--to", "chrome", "-o", "new.json"],
+                    "job summarize": ["job", "summarize", trace, "-o", "new.hds"], "job combine": ["job", "combine", *[summary] * 200, "-o", "new.hds"]}
+        whole = {}
+        for name in ("job summarize", "job combine"):
+            subprocess.run([heddle, *map(str, commands[name])], cwd=out, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            whole[name] = (out / "new.hds").read_bytes()
+            (out / "new.hds").unlink()
         for name, words in commands.items():
             for number in NUMBERS:
                 for _ in range(TRIES):
@@ -56,6 +63,9 @@ def main():
                         break
                     assert len(left) == 1, (name, left)
                     subprocess.run(["rm", "-rf", str(out / left.pop())], check=True)
+                if left == {"new.hds"}:  # these are written at once: whole, or not at all
+                    assert (out / "new.hds").read_bytes() == whole[name], (name, number)
+                    (out / left.pop()).unlink()
                 assert not left, (name, number, status, left)
                 assert status in (-number, 128 + number), (name, number, status)
         # What is ignored stays so, as under nohup.

@@ -57,6 +57,8 @@ def random_trace(seed):
                     events.append({"ph": "XX" if i == 3 else "X", "cat": rng.choice(("cpu_op", "cuda_runtime", "user_annotation")), "name": rng.choice(("cudaLaunchKernel", "aten::mm", f"ProfilerStep#{i}")),
                                    **where, **({"dur": rng.randrange(0, 40)} if rng.random() < 0.9 else {}), "args": {**args, "correlation": calls[-1]}})
                 else:
+                    if i % 3 == 0:  # within no pair that comes after it
+                        events.append({"ph": "X", "name": "empty", **where, "dur": 0})
                     events += [{"ph": "B", "cat": "c", "name": "b", **where, "args": args}, {"ph": "E", "name": "b", **where, "ts": at + 0.5, **({"tts": at} if i % 2 else {})}]
             events.append({"ph": "i", "s": rng.choice("tpg"), "cat": "mark", "name": "i", "pid": pid, "tid": tid, "ts": at})
             for i in range(rng.randrange(3)):

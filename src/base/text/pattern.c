@@ -7,6 +7,10 @@
 
 #include "base/memory/vector.h"
 
+#ifndef REG_STARTEND /* musl: a text ends at its first NUL */
+#define REG_STARTEND 0
+#endif
+
 enum { RENEW_AFTER = 1 << 14, REPEAT_LIMIT = 1000, EXPANDED_LIMIT = 20000 };
 
 /* ---- regular expressions ---- */

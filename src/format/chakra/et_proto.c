@@ -476,6 +476,7 @@ static hd_status read_messages(chakra_reader *r, hd_window *window, hd_input *in
         if (r->options->progress && r->seen_count % 65536 == 0)
             r->options->progress(r->options->progress_user, offset, hd_input_size_bytes(input));
     }
+    r->is_cut |= !r->seen_count && !r->damaged; /* every trace has a root */
     return HD_OK;
 }
 

@@ -20,7 +20,7 @@
 static const uint64_t SIZE_LIMIT = (uint64_t)1 << 30;
 
 enum { MICRO = 1000 };
-enum { NODE_MISSING, NODE_CIRCLE, NODE_REPEATED, TIME_MISSING, TIME_BACKWARDS };
+enum { NODE_MISSING, NODE_CIRCLE, NODE_REPEATED, TIME_MISSING, TIME_BACKWARDS, SAMPLE_MISSING };
 
 static const hd_stack_code codes[] = {
     [NODE_MISSING] = {"cpuprofile.node-missing", HD_LEDGER_LOSS, NULL},
@@ -28,6 +28,7 @@ static const hd_stack_code codes[] = {
     [NODE_REPEATED] = {"cpuprofile.node-repeated", HD_LEDGER_LOSS, NULL},
     [TIME_MISSING] = {"cpuprofile.time-missing", HD_LEDGER_LOSS, NULL},
     [TIME_BACKWARDS] = {"cpuprofile.time-backwards", HD_LEDGER_NOTE, NULL},
+    [SAMPLE_MISSING] = {"cpuprofile.sample-missing", HD_LEDGER_LOSS, NULL},
 };
 
 typedef enum node_state { NODE_NEW, NODE_OPEN, NODE_DONE } node_state;
@@ -311,6 +312,10 @@ static hd_status read_samples(reader *r)
         HD_TRY(add_sample(r, stack, has_time, now, until, place));
         has_time = has_next;
         hd_stack_samples_progress(&r->samples);
+    }
+    while (status == HD_END && !c.ended) { /* times that are left over */
+        HD_TRY(count(r, SAMPLE_MISSING, 1, c.at));
+        HD_TRY(next_time(r, &c, &has_time));
     }
     return status == HD_END ? HD_OK : status;
 }

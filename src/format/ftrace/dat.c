@@ -244,6 +244,7 @@ static hd_status read_seven(ftrace_reader *r, tp_input *in)
         const hd_pieces memory = {.memory = bytes.data, .size = bytes.size};
         tp_input options = {.window = {.pieces = &memory}, .end = bytes.size, .err = r->err};
         if (status == HD_OK && bytes.size) status = take_options_seven(r, &next, &options, offset);
+        if (status == HD_OK && !s.size) status = ftrace_note(r, "ftrace.header-damaged", HD_LEDGER_LOSS, 1, offset);
         hd_window_deinit(&options.window);
         hd_bytes_deinit(&bytes);
         HD_TRY(status);

@@ -111,6 +111,7 @@ static hd_status next_page(ftrace_reader *r, ftrace_stream *s)
     }
     s->length = d->data_at + length;
     if (!s->time && !commit) return ftrace_note(r, "ftrace.zeros", HD_LEDGER_LOSS, 1, s->page_offset);
+    if (!(commit & LENGTH_MASK)) return ftrace_note(r, "ftrace.page-damaged", HD_LEDGER_LOSS, 1, s->page_offset);
     if (!(commit & MISSED_EVENTS)) return HD_OK;
     bool is_stored = commit & MISSED_STORED && s->length + d->long_bytes <= s->page_bytes;
     uint64_t missed = is_stored ? hd_le_get(s->page + s->length, d->long_bytes) : 1;

@@ -23,6 +23,7 @@ typedef struct json_reader {
     } sums[64];
     size_t sum_count;
     uint64_t too_many;
+    bool has_records; /* the process at hand has lists of records */
 } json_reader;
 
 static bool member_int(int64_t *out, hd_json_span object, const char *key)
@@ -381,8 +382,10 @@ static hd_status process_member(json_reader *r, hd_json_span key, hd_error *err)
     if (hd_json_span_is(key, "counters")) return each(r, see_counter, err);
     if (hd_json_span_is(key, "kernel_symbols")) return each(r, see_symbol, err);
     if (hd_json_span_is(key, "strings")) return members(r, string_member, err);
-    if (hd_json_span_is(key, "buffer_records") || hd_json_span_is(key, "callback_records"))
+    if (hd_json_span_is(key, "buffer_records") || hd_json_span_is(key, "callback_records")) {
+        r->has_records = true;
         return members(r, record_list, err);
+    }
     char name[64];
     size_t size = key.size < sizeof name - 1 ? key.size : sizeof name - 1;
     memcpy(name, key.data, size);
@@ -404,7 +407,9 @@ static hd_status top_member(json_reader *r, hd_json_span key, hd_error *err)
     HD_TRY(status);
     for (uint32_t i = 0; (status = hd_json_stream_item(&r->s, err)) == HD_OK; i++) {
         rocprof_run_begin(r->run, i, HD_NO_NUMBER);
+        r->has_records = false;
         HD_TRY(members(r, process_member, err));
+        if (!r->has_records && !r->s.cut) note_value(r); /* rocprofv3 writes both lists, even if they are empty */
     }
     return status == HD_END ? HD_OK : status;
 }
@@ -419,7 +424,8 @@ static hd_status tell_damage(json_reader *r, hd_error *err)
     uint64_t offset = r->s.damaged ? r->s.damage_offset : r->s.read_bytes;
     if (run->options->strict && (r->s.damaged || is_cut))
         return hd_error_set(err, HD_ERR_DAMAGED, NULL, offset, "%s",
-                            r->s.damaged ? "no valid JSON" : "the run ends in the middle");
+                            r->s.damaged ? "no valid JSON, or a process without records"
+                                         : "the run ends in the middle");
     if (r->s.damaged)
         hd_builder_ledger(run->builder, ROCPROF_STAGE, "rocprofv3.value-damaged", HD_LEDGER_LOSS, r->s.damaged, offset);
     if (is_cut)

@@ -8,6 +8,7 @@
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
+#include "trace/event.h"
 
 static finding *last_of(findings *f)
 {
@@ -124,6 +125,16 @@ bool findings_free_queue(findings *f, uint32_t node)
     return add_claim(f, (finding_claim){node, f->count - 1, HD_NO_TIME, 0});
 }
 
+/* Whether a slice is better evidence than another: the longer one; of equal lengths by their times, so that their order
+ * in the file does not matter. */
+static bool shows_more(const findings *f, int64_t row, int64_t length, int64_t other, int64_t other_length)
+{
+    if (length != other_length) return length > other_length;
+    hd_event x = hd_event_at(f->scope.trace, HD_KIND_SLICE, (uint64_t)row);
+    hd_event y = hd_event_at(f->scope.trace, HD_KIND_SLICE, (uint64_t)other);
+    return x.start_ns != y.start_ns ? x.start_ns < y.start_ns : x.duration_ns > y.duration_ns;
+}
+
 bool findings_show(findings *f, int64_t row, int64_t length)
 {
     finding *of = last_of(f);
@@ -134,7 +145,7 @@ bool findings_show(findings *f, int64_t row, int64_t length)
         of->ids[at] = of->ids[at + 1];
         of->lengths[at] = of->lengths[at + 1];
     }
-    while (at && of->lengths[at - 1] < length) at--;
+    while (at && shows_more(f, row, length, of->ids[at - 1], of->lengths[at - 1])) at--;
     if (at == FINDING_EVIDENCE) return true;
     if (of->id_count < FINDING_EVIDENCE) of->id_count++;
     for (uint32_t i = of->id_count - 1; i > at; i--) {

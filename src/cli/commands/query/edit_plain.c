@@ -19,10 +19,10 @@ editor *editor_new(const char *history, editor_complete *complete, void *user)
     return calloc(1, sizeof(editor));
 }
 
-void editor_free(editor *editor)
+void editor_free(editor *e)
 {
-    if (editor) free(editor->line);
-    free(editor);
+    if (e) free(e->line);
+    free(e);
 }
 
 static void ignore_signal(int number)
@@ -30,25 +30,25 @@ static void ignore_signal(int number)
     (void)number; /* it ends the reading */
 }
 
-editor_read_result editor_read(editor *editor, const char *prompt, const char **line)
+editor_read_result editor_read(editor *e, const char *prompt, const char **line)
 {
     struct sigaction action = {.sa_handler = ignore_signal}, before;
     fputs(prompt, stdout);
     fflush(stdout);
     sigaction(SIGINT, &action, &before);
     errno = 0;
-    ssize_t size = getline(&editor->line, &editor->capacity, stdin);
+    ssize_t size = getline(&e->line, &e->capacity, stdin);
     bool is_cancelled = size < 0 && errno == EINTR;
     sigaction(SIGINT, &before, NULL);
     if (size < 0) putchar('\n');
     if (is_cancelled) clearerr(stdin);
     if (size < 0) return is_cancelled ? EDITOR_CANCELLED : EDITOR_END;
-    if (size && editor->line[size - 1] == '\n') editor->line[size - 1] = '\0';
-    *line = editor->line;
+    if (size && e->line[size - 1] == '\n') e->line[size - 1] = '\0';
+    *line = e->line;
     return EDITOR_LINE;
 }
 
-void editor_remember(editor *editor, const char *text)
+void editor_remember(editor *e, const char *text)
 {
-    (void)editor, (void)text;
+    (void)e, (void)text;
 }

@@ -153,6 +153,7 @@ typedef struct perfetto_open_slice {
     size_t first_held;             /* first of those held that are within it */
     size_t first_flow, flow_count; /* its flow points */
     int64_t point_ns;              /* when no slice within it is open, nor begins; HD_NO_TIME: not since it began */
+    bool follows_empty;            /* a slice of length 0 that ended when this one began */
 } perfetto_open_slice;
 
 /* An end whose begin has not been read. */
@@ -172,6 +173,8 @@ typedef struct perfetto_stack {
     perfetto_lone_end *ends;
     size_t end_count, end_capacity;
     perfetto_args end_args;
+    bool has_empty;   /* a slice of length 0 ended */
+    int64_t empty_ns; /* when the last one did */
 } perfetto_stack;
 
 typedef struct perfetto_flow {

@@ -11,6 +11,7 @@
 #include "base/memory/large.h"
 #include "base/sorted.h"
 #include "format/perfetto/read/reader.h"
+#include "trace/event.h"
 #include "trace/spill.h"
 
 enum { SEARCH_LIMIT = 256 };
@@ -107,12 +108,33 @@ hd_status perfetto_begin_slice(perfetto_reader *reader, const hd_row *row, uint3
         .first_flow = reader->flow_count, /* they are added next */
         .flow_count = reader->event_flow_count,
         .point_ns = row->start_ns,
+        .follows_empty = row->kind == HD_KIND_SLICE && s->has_empty && s->empty_ns == row->start_ns,
     };
     HD_TRY(append_args(reader, &s->args, &reader->args, 0, arg_count));
     perfetto_open_slice *parent = s->open_count ? &s->open[s->open_count - 1] : NULL;
     if (parent && parent->point_ns == row->start_ns) parent->point_ns = HD_NO_TIME;
     s->open_count++;
     return HD_OK;
+}
+
+/* A slice that follows an empty one is a pair of events: only that is not around it, see trace/index/nesting.c. */
+static hd_status add_slice(perfetto_reader *reader, perfetto_open_slice *slice)
+{
+    hd_row *row = &slice->row;
+    if (!slice->follows_empty || row->duration_ns <= 0) return perfetto_add_row(reader, row, &reader->joined);
+    hd_row end = {
+        .kind = HD_KIND_END,
+        .phase = 'E',
+        .track = row->track,
+        .name = row->name,
+        .start_ns = hd_end_or_last(row->start_ns, row->duration_ns),
+        .duration_ns = HD_NO_TIME,
+    };
+    row->phase = 'B';
+    row->duration_ns = HD_NO_TIME;
+    HD_TRY(perfetto_add_row(reader, row, &reader->joined));
+    reader->joined.count = 0;
+    return perfetto_add_row(reader, &end, &reader->joined);
 }
 
 static int by_number(const void *a, const void *b)
@@ -129,7 +151,7 @@ static hd_status add_held(perfetto_reader *reader, perfetto_stack *s, size_t fir
     for (size_t i = first; i < s->held_count; i++) {
         reader->joined.count = 0;
         HD_TRY(append_args(reader, &reader->joined, &s->args, s->held[i].first_arg, s->held[i].arg_count));
-        HD_TRY(perfetto_add_row(reader, &s->held[i].row, &reader->joined));
+        HD_TRY(add_slice(reader, &s->held[i]));
     }
     s->held_count = first;
     return HD_OK;
@@ -205,6 +227,10 @@ static hd_status close_slice(perfetto_reader *reader, perfetto_stack *s, size_t 
     }
     memmove(s->open + index, s->open + index + 1, (s->open_count - index - 1) * sizeof *s->open);
     s->open_count--;
+    if (slice.row.kind == HD_KIND_SLICE && slice.row.start_ns == time_ns) {
+        s->has_empty = true;
+        s->empty_ns = time_ns;
+    }
     bool is_top = index == s->open_count;
     perfetto_open_slice *parent = is_top && index ? &s->open[index - 1] : NULL;
     if (parent && parent->point_ns == HD_NO_TIME) parent->point_ns = time_ns;
@@ -217,7 +243,7 @@ static hd_status close_slice(perfetto_reader *reader, perfetto_stack *s, size_t 
     } else if (parent && parent->row.start_ns == slice.row.start_ns) {
         return hold(reader, s, &slice);
     }
-    if (!is_async || time_ns != HD_NO_TIME) HD_TRY(perfetto_add_row(reader, &slice.row, &reader->joined));
+    if (!is_async || time_ns != HD_NO_TIME) HD_TRY(add_slice(reader, &slice));
     if (is_top) HD_TRY(add_held(reader, s, slice.first_held));
     if (is_top) s->args.count = slice.first_arg;
     if (s->open_count) return HD_OK;
