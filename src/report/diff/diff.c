@@ -272,19 +272,9 @@ static hd_status add_sides(maker *m, hd_error *err)
     return keep(m, b, err);
 }
 
-static gpu_i128 sum_column(const diff_half *half, unsigned c)
-{
-    gpu_i128 sum = 0;
-    for (uint32_t i = 0; i < half->side->sample_count; i++) {
-        const diff_sample *sample = &half->side->samples[i];
-        if (half->unit_of[i] != HD_NONE) sum += c == DIFF_COLUMNS ? sample->length : sample->columns[c];
-    }
-    return sum;
-}
-
 static double mean_column(const diff_half *half, unsigned c)
 {
-    return half->used ? (double)sum_column(half, c) / half->used : 0;
+    return half->used ? (double)diff_sum(half, c) / half->used : 0;
 }
 
 /* The identity: parts add up to the steps, on both sides. */
@@ -297,7 +287,7 @@ static hd_status add_parts(maker *m, hd_error *err)
         gpu_i128 total[2];
         double mean[2];
         for (int h = 0; h < 2; h++) {
-            sum[h] += total[h] = sum_column(&m->units.half[h], c);
+            sum[h] += total[h] = diff_sum(&m->units.half[h], c);
             mean[h] = mean_column(&m->units.half[h], c);
         }
         if (!total[0] && !total[1]) continue;
@@ -308,7 +298,7 @@ static hd_status add_parts(maker *m, hd_error *err)
     }
     HD_TRY(keep(m, b, err));
     for (int h = 0; h < 2; h++) {
-        gpu_i128 all = sum_column(&m->units.half[h], DIFF_COLUMNS);
+        gpu_i128 all = diff_sum(&m->units.half[h], DIFF_COLUMNS);
         if (sum[h] != all) return gpu_broken("the parts of all steps, in ns", gpu_whole(sum[h]), gpu_whole(all), err);
     }
     return HD_OK;
@@ -317,8 +307,8 @@ static hd_status add_parts(maker *m, hd_error *err)
 /* Digits that a mean count is printed with. */
 static unsigned decimals_of(const diff_half *half)
 {
-    for (unsigned c = DIFF_LAUNCHES; c < DIFF_COLUMNS; c++)
-        if (half->used && sum_column(half, c) % half->used) return 2;
+    for (unsigned c = DIFF_LAUNCHES; c < DIFF_COUNTS; c++)
+        if (half->used && diff_sum(half, c) % half->used) return 2;
     return 0;
 }
 
@@ -331,10 +321,18 @@ static hd_status add_counts(maker *m, hd_error *err)
         hd_table_add_column(b, diff_side_names[h], HD_VALUE_DECIMAL);
         hd_table_set_decimals(b, decimals_of(&m->units.half[h]));
     }
-    for (unsigned c = DIFF_LAUNCHES; c < DIFF_COLUMNS; c++) {
+    for (unsigned c = DIFF_LAUNCHES; c < DIFF_COUNTS; c++) {
         hd_table_add_text(b, diff_column_name(c));
         for (int h = 0; h < 2; h++) hd_table_add_decimal(b, mean_column(&m->units.half[h], c));
     }
+    return keep(m, b, err);
+}
+
+static hd_status add_figures(maker *m, hd_error *err)
+{
+    hd_table_builder *b;
+    HD_TRY(report_builder(&b, &diff_about, "figures", err));
+    diff_figures_put(b, &m->units);
     return keep(m, b, err);
 }
 
@@ -640,7 +638,7 @@ static hd_status add_step(maker *m, hd_error *err)
         hd_table_add_null(b);
     add_ns(b, c->low);
     add_ns(b, c->high);
-    for (int h = 0; h < 2; h++) hd_table_add_int(b, gpu_whole(sum_column(&m->units.half[h], DIFF_COLUMNS)));
+    for (int h = 0; h < 2; h++) hd_table_add_int(b, gpu_whole(diff_sum(&m->units.half[h], DIFF_COLUMNS)));
     hd_table_add_text(b, diff_verdict_names[m->out->verdict]);
     hd_table_add_text(b, m->out->sentence);
     return keep(m, b, err);
@@ -728,6 +726,7 @@ static hd_status make(maker *m, const hd_diff_options *o, hd_error *err)
     HD_TRY(add_steps(m, err));
     HD_TRY(add_parts(m, err));
     HD_TRY(add_counts(m, err));
+    HD_TRY(add_figures(m, err));
     HD_TRY(add_rows(m, err));
     HD_TRY(add_differs(m, err));
     hd_table_builder *reasons = m->reasons;
