@@ -244,6 +244,10 @@ static hd_status add_steps(maker *m, hd_error *err)
             add_text_of(b, &m->side[h]->texts, sample->name);
             hd_table_add_int(b, sample->length);
             hd_table_add_bool(b, m->units.half[h].unit_of[i] != HD_NONE);
+            hd_table_add_count(b, sample->input);
+            report_cell_int(b, sample->name == HD_NONE ? HD_NO_NUMBER : sample->start);
+            report_cell_int(b, m->units.paired && m->units.half[h].unit_of[i] != HD_NONE ? m->units.half[h].unit_of[i]
+                                                                                         : HD_NO_NUMBER);
         }
     }
     return keep(m, b, err);

@@ -45,6 +45,7 @@ typedef struct diff_sample {
     int64_t number;      /* at the end of its name; HD_NO_NUMBER */
     uint32_t name;       /* text; HD_NONE: all of the device's time, as there are no steps */
     uint32_t place, run; /* device of a rank; how many recordings of it came before */
+    uint32_t input;      /* of the side's paths; not in a baseline, which is one */
     int64_t columns[DIFF_COLUMNS];
 } diff_sample;
 

@@ -243,6 +243,7 @@ static bool add_sample(adder *a, uint32_t window, uint32_t place)
         .name = name,
         .place = place,
         .run = s->runs_of[place],
+        .input = (uint32_t)s->path_count - 1,
     };
     if (a->first_sample == HD_NONE) a->first_sample = sample;
     if (w->step == HD_NONE) return true;
@@ -464,7 +465,8 @@ static hd_status add_host(adder *a, hd_error *err)
                                 .number = number_of(gpu_text_of(&s->texts, name)),
                                 .name = name,
                                 .place = place,
-                                .run = s->runs_of[place]};
+                                .run = s->runs_of[place],
+                                .input = (uint32_t)s->path_count - 1};
         sample->columns[DIFF_HOST] = sample->length;
     }
     for (size_t i = first; i < s->sample_count; i++) {
