@@ -512,12 +512,12 @@ static bool is_beyond(const diff_change *c, const maker *m)
 enum { UNITS_FEW = 6 };
 #define ROWS_MISS 0.005 /* of all rows together */
 
-static void judge(row *r, const maker *m, double p)
+static void judge(row *r, const maker *m, double p, bool is_explaining)
 {
     static const double weights[DIFF_KINDS] = {1, 1, 1, 0.95, 0.9, 0.8};
     diff_change *c = &r->change;
     bool by_itself = is_beyond(c, m),
-         has_few = m->units.half[0].units < UNITS_FEW || m->units.half[1].units < UNITS_FEW;
+         has_few = is_explaining || m->units.half[0].units < UNITS_FEW || m->units.half[1].units < UNITS_FEW;
     diff_bound(c, p);
     bool beyond = is_beyond(c, m) || (by_itself && is_structural(r)); /* that it is another kernel is known */
     bool is_one_sided = r->key.match == DIFF_NEW || r->key.match == DIFF_GONE;
@@ -537,6 +537,21 @@ static void judge(row *r, const maker *m, double p)
     double most = c->before > c->after ? c->before : c->after, cpu = r->cpu[0] > r->cpu[1] ? r->cpu[0] : r->cpu[1];
     r->score = weight * (r->tier == 1 ? (most > cpu ? most : cpu) : fabs(c->change));
     if (!is_own) r->score /= 1000; /* rank it below moved time */
+}
+
+/* A change of the step that no row explains: rows that would be beyond noise by themselves may. */
+static void judge_rows(maker *m, uint32_t rows, double p)
+{
+    uint32_t listed = 0;
+    for (uint32_t i = 0; i < rows; i++) {
+        judge(&m->list[i], m, p, false);
+        listed += m->list[i].tier < 2;
+    }
+    if (listed || (m->out->verdict != HD_DIFF_SLOWER && m->out->verdict != HD_DIFF_FASTER)) return;
+    for (uint32_t i = 0; i < rows; i++) {
+        diff_bound(&m->list[i].change, DIFF_MISS);
+        judge(&m->list[i], m, p, true);
+    }
 }
 
 static int by_score(const void *a, const void *b)
@@ -580,9 +595,7 @@ static hd_status find_rows(maker *m, hd_error *err)
         r->change = diff_change_of(&m->units);
         candidates += r->change.before >= m->min_ns || r->change.after >= m->min_ns;
     }
-    for (uint32_t i = 0; fine && i < rows; i++) {
-        judge(&m->list[i], m, ROWS_MISS / (candidates ? candidates : 1));
-    }
+    if (fine) judge_rows(m, rows, ROWS_MISS / (candidates ? candidates : 1));
     if (fine) hd_sort(m->list, rows, sizeof *m->list, by_score);
     free(first);
     free(order);
