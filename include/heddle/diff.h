@@ -80,7 +80,7 @@ hd_diff_gate hd_diff_gate_of(const hd_diff *diff);
 const char *hd_diff_sentence(const hd_diff *diff);
 
 /* Tables, borrowed; NULL beyond the last. Times are ns, and of a step unless the column says else; hd_diff_report_about
- * has the meaning of each column. `sides`, `step`, `steps`, `parts`, `counts`, `rows`, `differs`, `reasons`, `gate`.
+ * has the meaning of each column. `sides`, `step`, `steps`, `parts`, `counts`, `figures`, `rows`, `differs`, `reasons`, `gate`.
  * `parts` add up to the step, to the nanosecond. Of `rows` those of one kind share no time; those of operators and
  * modules have the time of their kernels, collectives and copies again. */
 const hd_table *hd_diff_table_at(const hd_diff *diff, size_t index);

@@ -19,7 +19,7 @@ _ACROSS = {"gpus": 1, "ranks": 2}
 
 
 class Diff(Report):
-    """What `heddle.diff` gives: the table `rows`, and all others in `tables`: step, parts, counts, steps, sides, differs, reasons,
+    """What `heddle.diff` gives: the table `rows`, and all others in `tables`: step, parts, counts, figures, steps, sides, differs, reasons,
     gate."""
 
     def __init__(self, run: Callable[[str | None], _Raw]) -> None:

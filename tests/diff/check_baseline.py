@@ -140,7 +140,7 @@ def check_hostile(heddle, one):
     for _ in range(count):
         changed = bytearray(plain)
         for _ in range(rng.choice((1, 1, 2, 8))):
-            at = rng.randrange(names, len(plain))
+            at = rng.randrange(names, len(changed))
             what = rng.random()
             if what < 0.5:
                 changed[at] = rng.randrange(256)

@@ -4,7 +4,7 @@ import {execFileSync} from "node:child_process";
 import fs from "node:fs";
 import {busyTime, onTrack, readChrome} from "./oracle.mjs";
 import {clickEvent, file, folder, heddle, open, placeOf, rest, run, settled, setState, show, state, test, trackOf, until, view} from "./page.mjs";
-import {getJson} from "./server.mjs";
+import {getJson, startView} from "./server.mjs";
 
 const small = readChrome(file("small.json"));
 const ofSlices = tracks => tracks.filter(t => t.kind === "slices" && t.events_kind === "slice" && !t.derived);
@@ -230,6 +230,48 @@ test("nothing is asked of anyone else, and the policy says so", async page => {
   const {tracks} = await getJson(new URL("/api/tracks?trace=0", server.url));
   assert.ok(tracks.length > 0);
   assert.ok((await placeOf(page, await trackOf(page, "stream 7"))).height > 0);
+});
+
+// ---- a diff ----
+
+test("two sides of a diff begin together, in the colours of what changed, and a row leads to its events on both", async page => {
+  const make = (name, ...more) => execFileSync(heddle, ["synth", "-q", "--steps", "6", "--layers", "1", "--ranks", "2", "--rank", "0", "--no-python",
+    ...more, "-o", file(name)]);
+  make("before.json");
+  make("after.json", "--slow-gpu", "0=30");
+  const wanted = JSON.parse(execFileSync(heddle, ["diff", "--json", file("before.json"), file("after.json")], {encoding: "utf8"}));
+  const server = await startView(heddle, [file("before.json"), file("after.json")], {args: ["--diff"]});
+  try {
+    await page.goto(server.url);
+    await settled(page);
+    await page.locator("section[aria-label='What changed'] button.link").first().waitFor();
+    assert.equal(await page.locator(".diff .rankline").textContent(), wanted.sentence);
+    assert.equal(await page.locator("section[aria-label='What changed'] table").getAttribute("aria-rowcount"), String(wanted.rows.length + 1));
+    // The first compared steps begin together.
+    const {steps} = await getJson(new URL("/api/diff", server.url));
+    const starts = async pair => {
+      const {traces} = await state(page, "session");
+      return steps.filter(step => step.pair === pair).map(step => step.start + traces[step.trace].offset_ns);
+    };
+    await until(page, () => window.heddle.app.state.session.value.traces.every(t => t.clock?.basis === "step"), null, "the traces are aligned");
+    const [before, after] = await starts(0);
+    assert.equal(before, after);
+    const {offset_ns} = (await state(page, "session")).traces[1];
+    await page.getByRole("button", {name: "Next step"}).click();
+    await until(page, was => window.heddle.app.state.session.value.traces[1].offset_ns !== was, offset_ns, "the after side moves");
+    const [first, second] = await starts(1);
+    assert.equal(first, second);
+    // Colours, and the first row's events in both traces.
+    assert.equal(await state(page, "colorBy"), "change");
+    const changes = new Map(await state(page, "changes"));
+    for (const row of wanted.rows.filter(({kind, verdict}) => kind === "kernel" && verdict === "slower")) assert.equal(changes.get(row.name), "slower");
+    const row = wanted.rows.findIndex(({kind, verdict}) => kind === "kernel" && verdict === "slower");
+    await page.locator("section[aria-label='What changed'] button.link").nth(row).click();
+    await until(page, () => new Set(window.heddle.app.state.selected.value.map(e => e.trace)).size === 2, null, "events of both sides are selected");
+  } finally {
+    await page.goto("about:blank");
+    await server.stop();
+  }
 });
 
 await run();

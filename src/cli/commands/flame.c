@@ -3,11 +3,13 @@
 #include <string.h>
 
 #include "cli/commands/flame_out.h"
+#include "cli/job_in.h"
 #include "cli/report_out.h"
 #include "cli/shared_options.h"
 #include "cli/times.h"
 
 struct flame_options {
+    cli_texts before, after;
     const char *output, *to, *from, *until, *names, *title, *event, *cpu;
     double min_percent;
     int of, by;
@@ -30,7 +32,12 @@ static int fill_options(cli_run *run, hd_flame_options *flame, flame_out *out)
     if (status == CLI_OK) status = cli_parse_time(run, &flame->from, "--from", o->from);
     if (status == CLI_OK) status = cli_parse_time(run, &flame->until, "--until", o->until);
     if (status != CLI_OK) return status;
-    if (o->diff && run->operand_count != 2) return cli_usage_error(run, "--diff needs two files: OLD NEW");
+    bool by_option = o->before.count && o->after.count;
+    if (o->before.count + o->after.count && (!o->diff || !by_option || run->operand_count))
+        return cli_usage_error(run, "--before and --after are the two sides of --diff, in place of OLD NEW");
+    if (!by_option && run->operand_count < 1) return cli_usage_error(run, "name a FILE");
+    if (o->diff && run->operand_count != (by_option ? 0 : 2))
+        return cli_usage_error(run, "--diff needs two files, OLD NEW, or --before FILE... and --after FILE...");
     if (o->diff && out->format == HD_FLAME_SPEEDSCOPE)
         return cli_usage_error(run, "speedscope has no form for --diff: write .svg or .folded");
     if (o->cpu && (o->diff || run->operand_count != 1))
@@ -51,6 +58,10 @@ static int fill_options(cli_run *run, hd_flame_options *flame, flame_out *out)
         status = cli_spare_input(run, out->path, run->operands[i], "");
         if (status != CLI_OK) return status;
     }
+    const cli_texts *const sides[] = {&o->before, &o->after};
+    for (int side = 0; side < 2; side++)
+        for (size_t i = 0; i < sides[side]->count; i++)
+            if ((status = cli_spare_input(run, out->path, sides[side]->items[i], "")) != CLI_OK) return status;
     const hd_convert_options patterns = {.names = o->names, .from = flame->from, .until = flame->until};
     return hd_convert_options_valid(&patterns, &run->err) == HD_OK ? CLI_OK : CLI_USAGE;
 }
@@ -119,6 +130,34 @@ static void say(cli_run *run, const flame_out *out, const hd_flame *flame, const
     cli_say(&p, "\n}\n");
 }
 
+/* The files of both sides of a diff: weights of files are added up, so that a side with fewer of them would pass as
+ * faster. */
+static int find_sides(job_files sides[2], cli_run *run)
+{
+    const struct flame_options *o = run->options;
+    const cli_texts *const given[] = {&o->before, &o->after};
+    hd_status status = HD_OK;
+    for (int side = 0; side < 2; side++)
+        for (size_t i = 0; i < given[side]->count && status == HD_OK; i++)
+            status = job_files_add(&sides[side], run, given[side]->items[i]);
+    if (status != HD_OK) return CLI_FAILED;
+    if (sides[0].count == sides[1].count) return CLI_OK;
+    return cli_usage_error(
+        run, "both sides need as many files, since their weights are added up: there are %zu before and %zu after",
+        sides[0].count, sides[1].count);
+}
+
+static hd_status add_files(hd_flame *flame, cli_run *run, const char *const *files, size_t count,
+                           hd_flame_options *options)
+{
+    hd_status status = HD_OK;
+    for (size_t i = 0; i < count && status == HD_OK; i++) {
+        status = add_file(flame, run, files[i], options);
+        options->of = flame->of;
+    }
+    return status;
+}
+
 static int run(cli_run *run)
 {
     const struct flame_options *o = run->options;
@@ -129,24 +168,28 @@ static int run(cli_run *run)
     hd_flame_written written = {0};
     int result = fill_options(run, &options, &out);
     if (result != CLI_OK) return result;
-    int first = 0;
-    hd_status status = hd_flame_new(&flame, &run->err);
+    job_files sides[2] = {{0}, {0}};
+    const char *const *files = run->operands;
+    size_t count = (size_t)run->operand_count, first = o->diff ? 1 : 0;
+    result = find_sides(sides, run);
+    hd_status status = result == CLI_OK ? hd_flame_new(&flame, &run->err) : HD_ERR_ARGUMENT;
     if (status == HD_OK && o->diff) status = hd_flame_new(&base, &run->err);
-    if (base) {
-        status = add_file(base, run, run->operands[first++], &options);
-        options.of = base->of; /* the base's weight applies to both */
-        if (base->event) options.event = base->event;
+    bool by_option = sides[0].count > 0;
+    if (status == HD_OK && base) {
+        status = add_files(base, run, by_option ? (const char *const *)sides[0].list : files,
+                           by_option ? sides[0].count : first, &options);
+        if (base->event) options.event = base->event; /* the base's weight and event apply to both */
     }
-    for (int i = first; i < run->operand_count && status == HD_OK; i++) {
-        status = add_file(flame, run, run->operands[i], &options);
-        options.of = flame->of;
-    }
+    if (status == HD_OK)
+        status = add_files(flame, run, by_option ? (const char *const *)sides[1].list : files + first,
+                           by_option ? sides[1].count : count - first, &options);
+    for (int side = 0; side < 2; side++) job_files_deinit(&sides[side]);
     if (status == HD_OK) status = flame_out_write(&written, run, &out, flame, base);
     if (status == HD_OK) say_event(run, base && base->events ? base : flame);
     if (status == HD_OK) say(run, &out, flame, &written);
     hd_flame_free(flame);
     hd_flame_free(base);
-    return status == HD_OK ? CLI_OK : CLI_FAILED;
+    return result != CLI_OK ? result : status == HD_OK ? CLI_OK : CLI_FAILED;
 }
 
 static const struct flame_options defaults = {.min_percent = FLAME_OUT_MIN_PERCENT_DEFAULT / 100.0};
@@ -209,6 +252,14 @@ static const cli_option options[] = {
      .kind = CLI_FLAG,
      FIELD(diff),
      .help = "compare two files, OLD NEW: widths by NEW, red is slower, blue is faster"},
+    {.name = "before",
+     .kind = CLI_TEXTS,
+     .value = "FILE",
+     .offer = "<files>",
+     FIELD(before),
+     .help = "with --diff, one of several files of the side before: ranks of a job, or runs; also a folder of them, or "
+             "rank{rank}.json. Their weights are added up, so both sides need as many"},
+    {.name = "after", .kind = CLI_TEXTS, .value = "FILE", .offer = "<files>", FIELD(after), .help = "likewise, after"},
     OPTION_MIN_PERCENT(FIELD(min_percent)),
     OPTION_FULL_NAMES(FIELD(full_names)),
     OPTION_TITLE(FIELD(title)),
@@ -223,7 +274,7 @@ const cli_command cmd_flame = {
     .name = "flame",
     .group = CLI_START,
     .summary = "draw a flame graph: GPU or CPU time by the code that causes it",
-    .usage = "FILE...",
+    .usage = "[FILE...]",
     .offer = "<files>",
     .description =
         "Gives every kernel, copy and memset of the trace a weight, the nanoseconds it ran, under the stack that "
@@ -245,13 +296,15 @@ const cli_command cmd_flame = {
             {"heddle flame rank*.json.gz --by rank -o ranks.svg", "all ranks of a job"},
             {"heddle flame --reverse --names '/gemm/' trace.json -o gemm.svg", "who calls the matrix products"},
             {"heddle flame --diff before.json after.json -o diff.svg", "what became slower, what faster"},
+            {"heddle flame --diff --before a1.json --before a2.json --after b1.json --after b2.json -o diff.svg",
+             "of two runs a side"},
             {"perf script | heddle flame - -o cpu.svg", "a profile of perf"},
             {"heddle flame trace.json | flamegraph.pl --countname=ns >flame.svg", "by another tool"},
             {0},
         },
     .defaults = &defaults,
     .options_size = sizeof(struct flame_options),
-    .operands_min = 1,
+    .operands_min = 0,
     .operands_max = -1,
     .has_json = true,
     .run = run,

@@ -19,13 +19,15 @@
 #include "cli/job_in.h"
 #include "cli/report_out.h"
 #include "cli/shared_options.h"
+#include "heddle/diff.h"
 #include "heddle/view.h"
 
 extern char **environ;
 
 struct view_options {
+    cli_texts before, after;
     const char *port, *listen, *binary, *traces;
-    bool no_open, token, summaries;
+    bool no_open, token, summaries, diff;
     uint64_t memory_limit, threads;
     double stop_after_s;
 };
@@ -82,6 +84,24 @@ static const cli_option options[] = {
      .offer = "<folders>",
      .field = offsetof(struct view_options, traces),
      .help = "folder of the traces that summaries (.hds) were made from (default: next to them)"},
+    {.name = "diff",
+     .letter = 'd',
+     .kind = CLI_FLAG,
+     .field = offsetof(struct view_options, diff),
+     .help = "compare two files, BEFORE AFTER, as heddle diff does: both on one axis, step by step, with what changed "
+             "in colour and in a list"},
+    {.name = "before",
+     .kind = CLI_TEXTS,
+     .value = "FILE",
+     .offer = "<files>",
+     .field = offsetof(struct view_options, before),
+     .help = "with --diff, one of several files of the side before: ranks of a job, or further runs of a rank"},
+    {.name = "after",
+     .kind = CLI_TEXTS,
+     .value = "FILE",
+     .offer = "<files>",
+     .field = offsetof(struct view_options, after),
+     .help = "likewise, after"},
     {0},
 };
 
@@ -113,10 +133,10 @@ static void on_failed(void *user, const char *path, const hd_error *why)
 }
 
 /* The files that exist; missing ones are reported at once. */
-static hd_status find_files(job_files *files, cli_run *run)
+static hd_status find_files(job_files *files, cli_run *run, const char *const *operands, size_t count)
 {
-    for (int i = 0; i < run->operand_count; i++) {
-        const char *path = run->operands[i];
+    for (size_t i = 0; i < count; i++) {
+        const char *path = operands[i];
         if (strcmp(path, "-") == 0 || access(path, R_OK) == 0) {
             if (job_files_add(files, run, path) != HD_OK) return HD_ERR_MEMORY;
             continue;
@@ -306,7 +326,8 @@ static int parse_port(cli_run *run, hd_view_options *out)
     return CLI_OK;
 }
 
-static int serve(cli_run *run, const char *const *paths, size_t count, view_errors *errors)
+/* before: so many are the side before of a diff. */
+static int serve(cli_run *run, const char *const *paths, size_t count, size_t before_count, view_errors *errors)
 {
     enum { STOP_MS = 500 };
     const struct view_options *chosen = run->options;
@@ -317,6 +338,7 @@ static int serve(cli_run *run, const char *const *paths, size_t count, view_erro
                              .binary = chosen->binary,
                              .traces = chosen->traces,
                              .summaries = chosen->summaries || count > TRACES_OPEN,
+                             .diff_before = before_count,
                              .failed = on_failed,
                              .failed_user = errors};
     sigset_t before, waiting;
@@ -349,12 +371,46 @@ static int serve(cli_run *run, const char *const *paths, size_t count, view_erro
     return exit_status;
 }
 
+static int check_sides(cli_run *run)
+{
+    const struct view_options *o = run->options;
+    bool by_option = o->before.count && o->after.count;
+    if (o->before.count + o->after.count && (!o->diff || !by_option || run->operand_count))
+        return cli_usage_error(run, "--before and --after are the two sides of --diff, in place of BEFORE AFTER");
+    if (o->diff && run->operand_count != (by_option ? 0 : 2))
+        return cli_usage_error(run, "--diff needs two files, BEFORE AFTER, or --before FILE... and --after FILE...");
+    if (!by_option && run->operand_count < 1) return cli_usage_error(run, "name a FILE");
+    return CLI_OK;
+}
+
+/* Those of the side before come first. Of a diff with a file that does not exist nothing is shown. */
+static int find_all(job_files *files, size_t *out_before, cli_run *run)
+{
+    const struct view_options *o = run->options;
+    size_t before = o->before.count ? o->before.count : o->diff ? 1 : 0;
+    const char *const *operands = run->operands;
+    hd_status status = find_files(files, run, o->before.count ? o->before.items : operands, before);
+    *out_before = files->count;
+    if (status == HD_OK && o->after.count)
+        status = find_files(files, run, o->after.items, o->after.count);
+    else if (status == HD_OK)
+        status = find_files(files, run, operands + before, (size_t)run->operand_count - before);
+    if (status != HD_OK || !files->count || (o->diff && run->reported)) return CLI_FAILED;
+    for (size_t i = 0; o->diff && i < files->count; i++)
+        if (hd_job_is_file(files->list[i]) || hd_diff_is_file(files->list[i]))
+            return cli_usage_error(run, "--diff shows traces: '%.200s' is a summary or a baseline", files->list[i]);
+    if (o->diff && (files->count > TRACES_OPEN || *out_before == files->count || !*out_before))
+        return cli_usage_error(run, "--diff compares two sides of %d traces at most together", TRACES_OPEN);
+    return CLI_OK;
+}
+
 static int run_view(cli_run *run, view_errors *errors)
 {
     job_files files = {0};
-    int status = CLI_FAILED;
-    if (find_files(&files, run) == HD_OK && files.count)
-        status = serve(run, (const char *const *)files.list, files.count, errors);
+    size_t before;
+    int status = check_sides(run);
+    if (status == CLI_OK) status = find_all(&files, &before, run);
+    if (status == CLI_OK) status = serve(run, (const char *const *)files.list, files.count, before, errors);
     job_files_deinit(&files);
     return status == CLI_OK && run->reported ? CLI_FOUND : status;
 }
@@ -392,7 +448,7 @@ const cli_command cmd_view = {
     .name = "view",
     .group = CLI_START,
     .summary = "show traces in a browser: timeline, search, SQL",
-    .usage = "FILE...",
+    .usage = "[FILE...]",
     .offer = "<files>",
     .description =
         "Reads the files, prints an address, and opens it in a browser if there is a display. The web UI is "
@@ -412,12 +468,13 @@ const cli_command cmd_view = {
         "could not be read; if none can, the command ends.",
     .options = options,
     .options_size = sizeof(struct view_options),
-    .operands_min = 1,
+    .operands_min = 0,
     .operands_max = -1,
     .has_json = true,
     .run = run,
     .examples =
         (const cli_example[]){{"heddle view trace.json.gz", "a trace"},
+                              {"heddle view --diff before.json.gz after.json.gz", "what changed between two runs"},
                               {"heddle view rank*.json", "all ranks of a run, on one axis"},
                               {"heddle view --traces /data/run7 job.hds", "a job of thousands, by its summaries"},
                               {"heddle view --no-open --port 8383 trace.heddle",

@@ -27,6 +27,8 @@ typedef struct aligner {
     double *node_calls[2]; /* by node */
     gpu_groups nodes[2],
         items[2]; /* by key, where names are those of both sides; their numbers are those of the side */
+    gpu_texts shorts;
+    uint32_t *short_of; /* by text of both: 1 + its short name; 0: not looked at */
 } aligner;
 
 /* Children of nodes, or items of nodes: of node i list[first[i + 1] … first[i + 2]), of none list[first[0] …
@@ -380,17 +382,20 @@ static bool find_free_parts(aligner *a, int h)
     return true;
 }
 
-static hd_string short_name(char out[HD_NAME_BYTES], const aligner *a, int h, uint32_t item)
+/* 0: no memory. */
+static uint32_t short_name(aligner *a, int h, uint32_t item)
 {
-    hd_string name = gpu_text_of(&a->out->texts, text_of_item(a, h, item));
-    return (hd_string){out, hd_name_short(out, name)};
+    char out[HD_NAME_BYTES];
+    uint32_t text = text_of_item(a, h, item);
+    if (!a->short_of[text])
+        a->short_of[text] = gpu_text(&a->shorts, out, hd_name_short(out, gpu_text_of(&a->out->texts, text))) + 1;
+    return a->short_of[text];
 }
 
-static bool have_one_short_name(const aligner *a, uint32_t before, uint32_t after)
+static bool have_one_short_name(aligner *a, uint32_t before, uint32_t after)
 {
-    char x[HD_NAME_BYTES], y[HD_NAME_BYTES];
-    hd_string a_name = short_name(x, a, 0, before), b_name = short_name(y, a, 1, after);
-    return a_name.size && a_name.size == b_name.size && memcmp(a_name.data, b_name.data, a_name.size) == 0;
+    uint32_t name = short_name(a, 0, before);
+    return name && name == short_name(a, 1, after) && gpu_text_of(&a->shorts, name - 1).size;
 }
 
 static bool have_one_grid(const aligner *a, uint32_t before, uint32_t after)
@@ -400,7 +405,7 @@ static bool have_one_grid(const aligner *a, uint32_t before, uint32_t after)
 }
 
 /* 0: no; by their names, by grid, by the order alone. */
-static int resemble(const aligner *a, uint32_t before, uint32_t after, int how)
+static int resemble(aligner *a, uint32_t before, uint32_t after, int how)
 {
     if (!are_of_one_kind(a, 0, before, after)) return 0;
     if (how == 0) return have_one_short_name(a, before, after);
@@ -596,8 +601,9 @@ hd_status diff_align(diff_aligned *out, const diff_units *units, hd_error *err)
 {
     aligner a = {.out = out, .units = units, .side = {units->half[0].side, units->half[1].side}};
     *out = (diff_aligned){0};
-    bool fine = share_texts(&a) && sum_items(&a) && align_nodes(&a) && know_items(&a, 0) && know_items(&a, 1) &&
-                align_by_key(&a, 1) && align_by_key(&a, 0);
+    bool fine = share_texts(&a) && (a.short_of = calloc((size_t)out->texts.count + 1, sizeof *a.short_of)) &&
+                sum_items(&a) && align_nodes(&a) && know_items(&a, 0) && know_items(&a, 1) && align_by_key(&a, 1) &&
+                align_by_key(&a, 0);
     if (fine) {
         find_parts(&a, 1);
         find_parts(&a, 0);
@@ -609,6 +615,8 @@ hd_status diff_align(diff_aligned *out, const diff_units *units, hd_error *err)
         fine = find_free_parts(&a, 1) && find_free_parts(&a, 0) && align_by_name(&a) && align_by_order(&a) &&
                find_moved(&a) && add_rest(&a);
     }
+    gpu_texts_deinit(&a.shorts);
+    free(a.short_of);
     for (int h = 0; h < 2; h++) {
         free(a.by_place[h]);
         free(a.is_level[h]);

@@ -504,6 +504,7 @@ static bool join_rows(hd_diff_side *s, const hd_diff_side *x, const joined *j)
         sample->name = mapped(j->texts, sample->name);
         sample->run += s->runs_of[j->places[sample->place]];
         sample->place = j->places[sample->place];
+        sample->input = (uint32_t)s->path_count - 1;
     }
     for (size_t i = 0; i < x->entry_count; i++) {
         if (!hd_grow((void **)&s->entries, &s->entry_capacity, s->entry_count, sizeof *s->entries)) return false;

@@ -246,6 +246,10 @@ static hd_status add_steps(maker *m, hd_error *err)
             add_text_of(b, &m->side[h]->texts, sample->name);
             hd_table_add_int(b, sample->length);
             hd_table_add_bool(b, m->units.half[h].unit_of[i] != HD_NONE);
+            hd_table_add_count(b, sample->input);
+            report_cell_int(b, sample->name == HD_NONE ? HD_NO_NUMBER : sample->start);
+            report_cell_int(b, m->units.paired && m->units.half[h].unit_of[i] != HD_NONE ? m->units.half[h].unit_of[i]
+                                                                                         : HD_NO_NUMBER);
         }
     }
     return keep(m, b, err);
@@ -274,19 +278,9 @@ static hd_status add_sides(maker *m, hd_error *err)
     return keep(m, b, err);
 }
 
-static gpu_i128 sum_column(const diff_half *half, unsigned c)
-{
-    gpu_i128 sum = 0;
-    for (uint32_t i = 0; i < half->side->sample_count; i++) {
-        const diff_sample *sample = &half->side->samples[i];
-        if (half->unit_of[i] != HD_NONE) sum += c == DIFF_COLUMNS ? sample->length : sample->columns[c];
-    }
-    return sum;
-}
-
 static double mean_column(const diff_half *half, unsigned c)
 {
-    return half->used ? (double)sum_column(half, c) / half->used : 0;
+    return half->used ? (double)diff_sum(half, c) / half->used : 0;
 }
 
 /* The identity: parts add up to the steps, on both sides. */
@@ -299,7 +293,7 @@ static hd_status add_parts(maker *m, hd_error *err)
         gpu_i128 total[2];
         double mean[2];
         for (int h = 0; h < 2; h++) {
-            sum[h] += total[h] = sum_column(&m->units.half[h], c);
+            sum[h] += total[h] = diff_sum(&m->units.half[h], c);
             mean[h] = mean_column(&m->units.half[h], c);
         }
         if (!total[0] && !total[1]) continue;
@@ -310,7 +304,7 @@ static hd_status add_parts(maker *m, hd_error *err)
     }
     HD_TRY(keep(m, b, err));
     for (int h = 0; h < 2; h++) {
-        gpu_i128 all = sum_column(&m->units.half[h], DIFF_COLUMNS);
+        gpu_i128 all = diff_sum(&m->units.half[h], DIFF_COLUMNS);
         if (sum[h] != all) return gpu_broken("the parts of all steps, in ns", gpu_whole(sum[h]), gpu_whole(all), err);
     }
     return HD_OK;
@@ -319,8 +313,8 @@ static hd_status add_parts(maker *m, hd_error *err)
 /* Digits that a mean count is printed with. */
 static unsigned decimals_of(const diff_half *half)
 {
-    for (unsigned c = DIFF_LAUNCHES; c < DIFF_COLUMNS; c++)
-        if (half->used && sum_column(half, c) % half->used) return 2;
+    for (unsigned c = DIFF_LAUNCHES; c < DIFF_COUNTS; c++)
+        if (half->used && diff_sum(half, c) % half->used) return 2;
     return 0;
 }
 
@@ -333,10 +327,18 @@ static hd_status add_counts(maker *m, hd_error *err)
         hd_table_add_column(b, diff_side_names[h], HD_VALUE_DECIMAL);
         hd_table_set_decimals(b, decimals_of(&m->units.half[h]));
     }
-    for (unsigned c = DIFF_LAUNCHES; c < DIFF_COLUMNS; c++) {
+    for (unsigned c = DIFF_LAUNCHES; c < DIFF_COUNTS; c++) {
         hd_table_add_text(b, diff_column_name(c));
         for (int h = 0; h < 2; h++) hd_table_add_decimal(b, mean_column(&m->units.half[h], c));
     }
+    return keep(m, b, err);
+}
+
+static hd_status add_figures(maker *m, hd_error *err)
+{
+    hd_table_builder *b;
+    HD_TRY(report_builder(&b, &diff_about, "figures", err));
+    diff_figures_put(b, &m->units);
     return keep(m, b, err);
 }
 
@@ -512,12 +514,12 @@ static bool is_beyond(const diff_change *c, const maker *m)
 enum { UNITS_FEW = 6 };
 #define ROWS_MISS 0.005 /* of all rows together */
 
-static void judge(row *r, const maker *m, double p)
+static void judge(row *r, const maker *m, double p, bool is_explaining)
 {
     static const double weights[DIFF_KINDS] = {1, 1, 1, 0.95, 0.9, 0.8};
     diff_change *c = &r->change;
     bool by_itself = is_beyond(c, m),
-         has_few = m->units.half[0].units < UNITS_FEW || m->units.half[1].units < UNITS_FEW;
+         has_few = is_explaining || m->units.half[0].units < UNITS_FEW || m->units.half[1].units < UNITS_FEW;
     diff_bound(c, p);
     bool beyond = is_beyond(c, m) || (by_itself && is_structural(r)); /* that it is another kernel is known */
     bool is_one_sided = r->key.match == DIFF_NEW || r->key.match == DIFF_GONE;
@@ -537,6 +539,21 @@ static void judge(row *r, const maker *m, double p)
     double most = c->before > c->after ? c->before : c->after, cpu = r->cpu[0] > r->cpu[1] ? r->cpu[0] : r->cpu[1];
     r->score = weight * (r->tier == 1 ? (most > cpu ? most : cpu) : fabs(c->change));
     if (!is_own) r->score /= 1000; /* rank it below moved time */
+}
+
+/* A change of the step that no row explains: rows that would be beyond noise by themselves may. */
+static void judge_rows(maker *m, uint32_t rows, double p)
+{
+    uint32_t listed = 0;
+    for (uint32_t i = 0; i < rows; i++) {
+        judge(&m->list[i], m, p, false);
+        listed += m->list[i].tier < 2;
+    }
+    if (listed || (m->out->verdict != HD_DIFF_SLOWER && m->out->verdict != HD_DIFF_FASTER)) return;
+    for (uint32_t i = 0; i < rows; i++) {
+        diff_bound(&m->list[i].change, DIFF_MISS);
+        judge(&m->list[i], m, p, true);
+    }
 }
 
 static int by_score(const void *a, const void *b)
@@ -580,9 +597,7 @@ static hd_status find_rows(maker *m, hd_error *err)
         r->change = diff_change_of(&m->units);
         candidates += r->change.before >= m->min_ns || r->change.after >= m->min_ns;
     }
-    for (uint32_t i = 0; fine && i < rows; i++) {
-        judge(&m->list[i], m, ROWS_MISS / (candidates ? candidates : 1));
-    }
+    if (fine) judge_rows(m, rows, ROWS_MISS / (candidates ? candidates : 1));
     if (fine) hd_sort(m->list, rows, sizeof *m->list, by_score);
     free(first);
     free(order);
@@ -642,7 +657,7 @@ static hd_status add_step(maker *m, hd_error *err)
         hd_table_add_null(b);
     add_ns(b, c->low);
     add_ns(b, c->high);
-    for (int h = 0; h < 2; h++) hd_table_add_int(b, gpu_whole(sum_column(&m->units.half[h], DIFF_COLUMNS)));
+    for (int h = 0; h < 2; h++) hd_table_add_int(b, gpu_whole(diff_sum(&m->units.half[h], DIFF_COLUMNS)));
     hd_table_add_text(b, diff_verdict_names[m->out->verdict]);
     hd_table_add_text(b, m->out->sentence);
     return keep(m, b, err);
@@ -730,6 +745,7 @@ static hd_status make(maker *m, const hd_diff_options *o, hd_error *err)
     HD_TRY(add_steps(m, err));
     HD_TRY(add_parts(m, err));
     HD_TRY(add_counts(m, err));
+    HD_TRY(add_figures(m, err));
     HD_TRY(add_rows(m, err));
     HD_TRY(add_differs(m, err));
     hd_table_builder *reasons = m->reasons;

@@ -2,8 +2,8 @@
  *
  * In: traces. Of each, side.c keeps the steps on devices (samples), their contents (items: a kernel below an operator,
  * an operator, a module, a cause of idle time) and the time of each item in each sample (entries). Out: tables. align.c
- * matches the items of the two sides, numbers.c separates changes from noise, gate.c checks limits; diff.c combines
- * them: begin there. baseline.c writes a side to a file, and reads it.
+ * matches the items of the two sides, numbers.c separates changes from noise, figures.c has memory, FLOP/s and
+ * bandwidths, gate.c checks limits; diff.c combines them: begin there. baseline.c writes a side to a file, and reads it.
  */
 #ifndef HD_REPORT_DIFF_DIFF_H
 #define HD_REPORT_DIFF_DIFF_H
@@ -26,6 +26,17 @@ enum {
     DIFF_COPIES,
     DIFF_SYNCS,
     DIFF_BYTES,
+    DIFF_COUNTS,
+    DIFF_MEMORY = DIFF_COUNTS, /* from here on see figures.c; most bytes in use */
+    DIFF_FLOP,
+    DIFF_COLLECTIVE_BYTES,
+    DIFF_JUDGED,                  /* conditions may name those before */
+    DIFF_COMPUTING = DIFF_JUDGED, /* ns of kernels that compute; of those in operators whose FLOP are known */
+    DIFF_COMPUTING_KNOWN,
+    DIFF_COLLECTIVES, /* ns of collectives; of those whose bytes are known; of those whose bus factor is as well */
+    DIFF_COLLECTIVES_SIZED,
+    DIFF_COLLECTIVES_ON_BUS,
+    DIFF_BUS_BYTES, /* of the last */
     DIFF_COLUMNS
 };
 
@@ -34,6 +45,7 @@ typedef struct diff_sample {
     int64_t number;      /* at the end of its name; HD_NO_NUMBER */
     uint32_t name;       /* text; HD_NONE: all of the device's time, as there are no steps */
     uint32_t place, run; /* device of a rank; how many recordings of it came before */
+    uint32_t input;      /* of the side's paths; not in a baseline, which is one */
     int64_t columns[DIFF_COLUMNS];
 } diff_sample;
 
@@ -230,6 +242,23 @@ hd_diff_gate diff_condition_judge(hd_table_builder *out, const diff_condition *c
                                   diff_units *units, bool conclusive);
 /* "compute", "idle:host", "launches"; NULL: beyond the last. */
 const char *diff_column_name(unsigned column);
+
+/* ---- figures.c ---- */
+
+/* Figures of one trace that rest on data which many traces lack. */
+typedef struct diff_figures diff_figures;
+hd_status diff_figures_new(diff_figures **out, const gpu_scope *scope, hd_error *err);
+void diff_figures_free(diff_figures *figures); /* or NULL */
+/* An activity of a sample; false: no memory. */
+bool diff_figures_add(diff_figures *figures, diff_sample *sample, uint32_t work);
+/* The samples of a device, by window of its windows; HD_NONE: none. */
+void diff_figures_add_memory(const diff_figures *figures, hd_diff_side *side, const gpu_windows *windows,
+                             const uint32_t *sample_of, uint32_t device);
+/* A row of the table for each figure that a side has. */
+void diff_figures_put(hd_table_builder *out, const diff_units *units);
+/* Why a column is not known on a side; NULL: it is. */
+const char *diff_unknown(const diff_half *half, unsigned column);
+gpu_i128 diff_sum(const diff_half *half, unsigned column); /* over the compared samples; DIFF_COLUMNS: of lengths */
 
 /* ---- report.c ---- */
 

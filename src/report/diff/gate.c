@@ -27,6 +27,15 @@ const char *diff_column_name(unsigned column)
         [DIFF_COPIES] = "copies",
         [DIFF_SYNCS] = "syncs",
         [DIFF_BYTES] = "copied_bytes",
+        [DIFF_MEMORY] = "memory_peak",
+        [DIFF_FLOP] = "flop",
+        [DIFF_COLLECTIVE_BYTES] = "collective_bytes",
+        [DIFF_COMPUTING] = "computing_ns",
+        [DIFF_COMPUTING_KNOWN] = "computing_known_ns",
+        [DIFF_COLLECTIVES] = "collectives_ns",
+        [DIFF_COLLECTIVES_SIZED] = "collectives_sized_ns",
+        [DIFF_COLLECTIVES_ON_BUS] = "collectives_on_bus_ns",
+        [DIFF_BUS_BYTES] = "bus_bytes",
         [DIFF_COLUMNS] = "step",
         [DIFF_COLUMNS + 1] = "idle",
     };
@@ -58,11 +67,11 @@ hd_status diff_condition_parse(diff_condition *out, const char *text, hd_error *
     const char *name;
     while ((name = diff_column_name(out->column)) && (strlen(name) != size || memcmp(name, text, size) != 0))
         out->column++;
-    if (!name)
+    if (!name || (out->column >= DIFF_JUDGED && out->column < DIFF_COLUMNS))
         return refuse(
             text,
             "names none of step, compute, exposed_communication, exposed_copy, idle, idle:CAUSE, host, launches, "
-            "kernels, copies, copied_bytes, syncs",
+            "kernels, copies, copied_bytes, syncs, memory_peak, flop, collective_bytes",
             err);
     while (*digits == ' ') digits++;
     if (!*digits || strspn(digits, "0123456789.") == 0) return refuse(text, "has no number behind >", err);
@@ -103,6 +112,8 @@ hd_diff_gate diff_condition_judge(hd_table_builder *out, const diff_condition *c
     diff_change change = c->column == DIFF_COLUMNS ? *step : diff_change_of_column(u, c->column);
     double limit = c->is_percent ? c->limit / 100 * change.before : c->limit, half = (change.high - change.low) / 2;
     hd_diff_gate gate = HD_DIFF_PASSES;
+    const char *unknown = NULL;
+    int side = 0;
     char before[HD_VALUE_TEXT_BYTES], after[HD_VALUE_TEXT_BYTES], text[400];
     if (change.change > limit && change.low > 0)
         gate = HD_DIFF_FAILS;
@@ -115,7 +126,12 @@ hd_diff_gate diff_condition_judge(hd_table_builder *out, const diff_condition *c
                         c->column == DIFF_COLUMNS ? "time of" : diff_column_name(c->column), before, after);
     if (change.before > 0)
         size += snprintf(text + size, sizeof text - (size_t)size, ", %+.1f %%", 100 * change.change / change.before);
-    if (gate == HD_DIFF_UNSAID && conclusive)
+    for (int h = 0; h < 2 && !unknown; h++) unknown = diff_unknown(&u->half[side = h], c->column);
+    if (unknown) gate = HD_DIFF_UNSAID;
+    if (unknown)
+        snprintf(text, sizeof text, "%s is not known %s: %s", diff_column_name(c->column), diff_side_names[side],
+                 unknown);
+    else if (gate == HD_DIFF_UNSAID && conclusive)
         snprintf(text + size, sizeof text - (size_t)size,
                  "; the noise is larger than what is looked for: about %.0f more %s are needed",
                  units_more(&change, u, limit > 0 ? limit : fabs(change.change)), u->by_run ? "runs" : "steps");

@@ -162,6 +162,23 @@ static void put_json(hd_json_out *out, const hd_diff *diff)
                                        "verdict",
                                        "verdict",
                                        NULL};
+    static const char *const figures[] = {"what",
+                                          "what",
+                                          "unit",
+                                          "unit",
+                                          "before",
+                                          "before",
+                                          "after",
+                                          "after",
+                                          "change",
+                                          "change",
+                                          "coverage_before",
+                                          "coverage_before",
+                                          "coverage_after",
+                                          "coverage_after",
+                                          "note",
+                                          "note",
+                                          NULL};
     static const char *const gate[] = {"condition", "condition", "verdict", "verdict", "text", "text", NULL};
     const char *verdict = diff_verdict_names[diff->verdict];
     hd_json_put_text(out, "{\n  \"schema\": \"heddle.diff/1\",\n  \"verdict\": ");
@@ -176,6 +193,7 @@ static void put_json(hd_json_out *out, const hd_diff *diff)
     hd_json_put_text(out, ",\n  \"parts_of\": \"mean step\"");
     put_table(out, diff, "parts", "parts", parts);
     put_table(out, diff, "counts", "counts", differs);
+    put_table(out, diff, "figures", "figures", figures);
     put_table(out, diff, "rows", "rows", rows);
     put_table(out, diff, "gate", "gate", gate);
     hd_json_put_text(out, ",\n  \"seed\": ");
@@ -194,7 +212,7 @@ enum { MARKDOWN_ROWS = 15 };
 
 static hd_status put_markdown(hd_sink sink, const hd_diff *diff, hd_error *err)
 {
-    static const char *const names[] = {"gate", "parts", "counts", "rows", "differs", "reasons"};
+    static const char *const names[] = {"gate", "parts", "counts", "figures", "rows", "differs", "reasons"};
     const hd_table_style style = {.format = HD_TABLE_MARKDOWN};
     HD_TRY(put_text(sink, "**"));
     HD_TRY(put_text(sink, diff->sentence));

@@ -58,6 +58,20 @@ static const hd_report_column counts_columns[] = {
     {"after", HD_VALUE_DECIMAL, "likewise"},
     {0}};
 
+static const hd_report_column figures_columns[] = {
+    {"what", HD_VALUE_STRING,
+     "memory_peak: the most that the allocator had in use in a step; flop: of matrix products, attention and "
+     "convolutions; tflops: of them in the time of the step; collective_bytes; bus_bandwidth"},
+    {"unit", HD_VALUE_STRING, "bytes, FLOP, TFLOP/s, GB/s"},
+    {"before", HD_VALUE_DECIMAL, "mean per step; rates: over all steps that were compared; null: not known"},
+    {"after", HD_VALUE_DECIMAL, "likewise"},
+    {"change", HD_VALUE_DECIMAL, "in percent of before"},
+    {"coverage_before", HD_VALUE_DECIMAL,
+     "what the figure rests on, in percent: steps with allocations; time of kernels that compute, or of collectives"},
+    {"coverage_after", HD_VALUE_DECIMAL, "likewise"},
+    {"note", HD_VALUE_STRING, "why it is not known, or that it rests on less than 90 %; null: neither"},
+    {0}};
+
 static const hd_report_column steps_columns[] = {
     {"side", HD_VALUE_STRING, "before, after"},
     {"run", HD_VALUE_COUNT, "of the rank, from 0 on"},
@@ -66,6 +80,9 @@ static const hd_report_column steps_columns[] = {
     {"step", HD_VALUE_STRING, "its name; null: the recording, as there are no steps"},
     {"length", HD_VALUE_DURATION, "of its window on the device"},
     {"compared", HD_VALUE_BOOL, "no: warm-up, behind a missing step, or without a counterpart"},
+    {"input", HD_VALUE_COUNT, "place of its file among those of the side, from 0 on"},
+    {"start", HD_VALUE_TIME, "when it begins on the host, by the clock of its file; null: the recording"},
+    {"pair", HD_VALUE_INT, "steps of one number are compared with each other; null: not pair by pair"},
     {0}};
 
 static const hd_report_column sides_columns[] = {{"side", HD_VALUE_STRING, "before, after"},
@@ -94,6 +111,7 @@ static const hd_report_table_about tables[] = {
     {"step", "the time of a step, one row", step_columns},
     {"parts", "what the mean step is made of", parts_columns},
     {"counts", "of a step; counts have no noise", counts_columns},
+    {"figures", "of a step, each with what it rests on", figures_columns},
     {"steps", "each step on each device", steps_columns},
     {"sides", "what was compared", sides_columns},
     {"differs", "what is not the same on both sides", differs_columns},

@@ -4,7 +4,7 @@
 
 #include "heddle/diff.h"
 
-enum { DIFF_TABLES = 9 };
+enum { DIFF_TABLES = 10 };
 
 struct hd_diff {
     hd_table *tables[DIFF_TABLES]; /* owned */

@@ -35,6 +35,7 @@ typedef struct adder {
     uint32_t *last_of_row;       /* by row of works: the item before; HD_NONE */
     uint32_t first_sample;       /* of the trace; HD_NONE */
     gpu_arg bytes, grid;
+    diff_figures *figures;
     bool is_host; /* there is no GPU: the time of operators is that on the CPU */
     /* the device at hand */
     gpu_windows windows;
@@ -242,6 +243,7 @@ static bool add_sample(adder *a, uint32_t window, uint32_t place)
         .name = name,
         .place = place,
         .run = s->runs_of[place],
+        .input = (uint32_t)s->path_count - 1,
     };
     if (a->first_sample == HD_NONE) a->first_sample = sample;
     if (w->step == HD_NONE) return true;
@@ -374,6 +376,7 @@ static bool add_work(adder *a, const gpu_work *work, uint32_t index)
         !add_entry(s, diff_item_of(s, DIFF_MODULE, a->modules.list[module].user, HD_NONE), sample, 0, time, 0))
         return false;
     s->samples[sample].columns[DIFF_KERNELS] += work->role == HD_ROLE_KERNEL;
+    if (!diff_figures_add(a->figures, &s->samples[sample], index)) return false;
     if (work->role != HD_ROLE_COPY) return true;
     uint32_t at;
     const hd_block *block = hd_trace_block_of(&at, a->scope.trace, HD_KIND_SLICE, a->scope.launches->works[index].row);
@@ -431,6 +434,7 @@ static hd_status add_devices(adder *a, hd_error *err)
                 a->sample_of = samples[d];
                 samples[d] = NULL;
                 status = add_works(a, d, err);
+                diff_figures_add_memory(a->figures, a->side, &a->windows, a->sample_of, d);
                 free(a->sample_of);
                 a->sample_of = NULL;
             }
@@ -461,7 +465,8 @@ static hd_status add_host(adder *a, hd_error *err)
                                 .number = number_of(gpu_text_of(&s->texts, name)),
                                 .name = name,
                                 .place = place,
-                                .run = s->runs_of[place]};
+                                .run = s->runs_of[place],
+                                .input = (uint32_t)s->path_count - 1};
         sample->columns[DIFF_HOST] = sample->length;
     }
     for (size_t i = first; i < s->sample_count; i++) {
@@ -546,6 +551,7 @@ static hd_status add_trace(adder *a, hd_error *err)
     HD_TRY(add_facts(side, a->scope.trace, err));
     HD_TRY(add_trust(side, &a->scope, err));
     if (a->scope.device_count) *(a->scope.step_count ? &side->has_steps : &side->lacks_steps) = true;
+    if (a->scope.device_count) HD_TRY(diff_figures_new(&a->figures, &a->scope, err));
     HD_TRY(a->scope.device_count ? add_devices(a, err) : add_host(a, err));
     count_calls(a);
     return HD_OK;
@@ -601,6 +607,7 @@ hd_status hd_diff_side_add(hd_diff_side *side, const hd_trace *trace, const char
     hd_large_free(a.op_of);
     hd_large_free(a.module_of);
     hd_large_free(a.hosts);
+    diff_figures_free(a.figures);
     gpu_arg_deinit(&a.bytes);
     gpu_arg_deinit(&a.grid);
     free(a.text_of);

@@ -6,69 +6,13 @@
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
+#include "model/collectives/collectives.h"
 #include "model/host/waits.h"
 #include "report/coverage.h"
 #include "report/gpu/gpu.h"
 #include "trace/event.h"
 
-/* ---- sizes of types, bandwidths ---- */
-
-static bool is_word(hd_string text, const char *word)
-{
-    size_t size = strlen(word);
-    for (size_t i = 0; i < size && i < text.size; i++) {
-        if ((text.data[i] >= 'A' && text.data[i] <= 'Z' ? text.data[i] + 32 : text.data[i]) != word[i]) return false;
-    }
-    return text.size == size;
-}
-
-static unsigned type_bytes(hd_string type)
-{
-    static const struct type {
-        const char *name;
-        unsigned bytes;
-    } types[] = {{"float", 4},    {"int", 4},   {"long", 8}, {"double", 8}, {"half", 2},
-                 {"bfloat16", 2}, {"short", 2}, {"byte", 1}, {"bool", 1},   {"char", 1}};
-    if (type.size >= 6 && is_word((hd_string){type.data, 6}, "float8")) return 1;
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        if (is_word(type, types[i].name)) return types[i].bytes;
-    }
-    return 0;
-}
-
-/* Bus-bandwidth factor, as in nccl-tests. false: unknown. */
-static bool bus_factor(double *out, gpu_collective collective, int64_t ranks)
-{
-    double others = (double)ranks - 1, all = (double)ranks;
-    if (collective == GPU_NO_COLLECTIVE || collective == GPU_BARRIER || ranks == HD_NO_NUMBER || ranks < 1)
-        return false;
-    switch (collective) {
-    case GPU_ALL_REDUCE: *out = 2 * others / all; return true;
-    case GPU_ALL_GATHER:
-    case GPU_REDUCE_SCATTER:
-    case GPU_ALL_TO_ALL:
-    case GPU_GATHER:
-    case GPU_SCATTER: *out = others / all; return true;
-    default: *out = 1; return true;
-    }
-}
-
-bool gpu_bus_factor(double *out, hd_string collective, int64_t ranks)
-{
-    for (int i = 0; i < GPU_COLLECTIVES; i++) {
-        const char *name = gpu_collective_names[i];
-        if (strlen(name) == collective.size && memcmp(name, collective.data, collective.size) == 0)
-            return bus_factor(out, (gpu_collective)i, ranks);
-    }
-    return false;
-}
-
 /* ---- one collective ---- */
-
-enum { NAME, GROUP, RANKS, SIZE, TYPE, IN, OUT, MESSAGE, COMMUNICATOR, ARGUMENTS };
-static const char *const argument_names[ARGUMENTS] = {
-    "Collective name", "Process Group Name", "Process Group Ranks",  "Group size",          "dtype",
-    "In msg nelems",   "Out msg nelems",     "Message size [bytes]", "NCCL communicator ID"};
 
 /* Numbers that are not known are HD_NO_NUMBER. */
 GPU_KEY
@@ -77,7 +21,7 @@ typedef struct collective_row {
     uint32_t type, group, collective, zero; /* texts; gpu_collective */
     int64_t size;
     /* not of the key: */
-    int64_t start, duration, exposed, in, out, message, bytes, id;
+    int64_t start, duration, exposed, in, out, bytes, id;
     int64_t timed_bytes, timed;       /* of those with known bytes */
     int64_t kernels;                  /* 1 */
     int64_t waiting, waiting_exposed; /* of waits that are slices of their own; then the others are unknown */
@@ -87,11 +31,7 @@ GPU_KEY_END
 
 typedef struct communication {
     gpu_scope scope;
-    gpu_arg args[ARGUMENTS];
-    gpu_texts texts;
-    uint8_t *known;     /* by string: gpu_collective + 1 */
-    gpu_slices ops;     /* record_param_comms; without any, NCCL's ranges of NVTX */
-    uint32_t *op_of;    /* by launch; NULL: there are none */
+    gpu_collectives collectives;
     gpu_spans *compute; /* by device */
     gpu_aggregate kinds, each;
     size_t count, sized;
@@ -99,87 +39,37 @@ typedef struct communication {
     hd_table_builder *list;
 } communication;
 
-static gpu_collective collective_of_string(communication *c, uint32_t string)
-{
-    uint8_t *known = &c->known[string];
-    if (!*known) *known = (uint8_t)(gpu_collective_of(hd_trace_string(c->scope.trace, string)) + 1);
-    return (gpu_collective)(*known - 1);
-}
-
-/* The event with a collective's arguments: the kernel, or the op around its launch. */
-static const hd_block *teller_of(uint32_t *out_row, communication *c, uint32_t work)
-{
-    uint32_t row, launch = c->scope.works[work].launch;
-    uint64_t slice = c->scope.launches->works[work].row;
-    const hd_block *block = hd_trace_block_of(&row, c->scope.trace, HD_KIND_SLICE, slice);
-    hd_value value;
-    if (c->op_of && launch != HD_NONE && c->op_of[launch] != HD_NONE &&
-        !gpu_arg_get(&value, &c->args[NAME], block, row))
-        block = hd_trace_block_of(&row, c->scope.trace, HD_KIND_SLICE, c->ops.list[c->op_of[launch]].row);
-    *out_row = row;
-    return block;
-}
-
-/* The number of elements for the bytes of nccl-tests: for an all-gather those that a rank receives, for most others
- * those it sends; for a gather those the root receives, for a scatter those it sends, as known to any rank from its own
- * part. HD_NO_NUMBER */
-static int64_t elements_of(const collective_row *t)
-{
-    int64_t all, ranks = t->size;
-    switch (t->collective) {
-    case GPU_ALL_GATHER: return t->out;
-    case GPU_GATHER: return ranks > 0 && !__builtin_mul_overflow(t->in, ranks, &all) ? all : HD_NO_NUMBER;
-    case GPU_SCATTER: return ranks > 0 && !__builtin_mul_overflow(t->out, ranks, &all) ? all : HD_NO_NUMBER;
-    default: return t->in;
-    }
-}
-
-static void find_bytes(collective_row *t, communication *c)
-{
-    int64_t elements = elements_of(t);
-    unsigned width = t->type == HD_NONE ? 0 : type_bytes(gpu_text_of(&c->texts, t->type));
-    t->bytes = t->message >= 0 ? t->message : HD_NO_NUMBER;
-    if (t->collective != GPU_NO_COLLECTIVE && width && elements >= 0 &&
-        __builtin_mul_overflow(elements, width, &t->bytes))
-        t->bytes = HD_NO_NUMBER;
-    if (t->bytes == HD_NO_NUMBER) return;
-    c->sized++;
-    t->timed = t->duration;
-    t->timed_bytes = t->duration ? t->bytes : 0;
-}
-
 static bool tell(collective_row *t, communication *c, uint32_t index)
 {
     const gpu_work *work = &c->scope.works[index];
     const hd_work *of = &c->scope.launches->works[index];
-    uint32_t at;
-    const hd_block *block = teller_of(&at, c, index);
-    uint32_t said = gpu_arg_text(&c->args[NAME], block, at);
-    gpu_collective collective = said != HD_STRING_NONE ? collective_of_string(c, said) : GPU_NO_COLLECTIVE;
-    if (collective == GPU_NO_COLLECTIVE) collective = collective_of_string(c, of->name);
+    gpu_collective_facts facts;
+    if (!gpu_collective_facts_of(&facts, &c->collectives, index)) return false;
+    bool is_sized = facts.bytes != HD_NO_NUMBER;
+    int64_t duration = gpu_duration(work);
     *t = (collective_row){.on = {work->device, work->step},
-                          .collective = collective,
+                          .type = facts.type,
+                          .group = facts.group,
+                          .collective = facts.collective,
+                          .size = facts.size,
+                          .ranks = facts.ranks,
+                          .in = facts.in,
+                          .out = facts.out,
+                          .bytes = facts.bytes,
                           .name = of->name,
                           .start = work->start,
-                          .duration = gpu_duration(work),
+                          .duration = duration,
                           .id = (int64_t)of->row,
-                          .timed = HD_NO_NUMBER,
+                          .timed = is_sized ? duration : HD_NO_NUMBER,
+                          .timed_bytes = !is_sized  ? HD_NO_NUMBER
+                                         : duration ? facts.bytes
+                                                    : 0,
                           .kernels = 1,
                           .waiting = HD_NO_NUMBER,
-                          .waiting_exposed = HD_NO_NUMBER,
-                          .timed_bytes = HD_NO_NUMBER};
-    int64_t *const numbers[] = {[SIZE] = &t->size, [IN] = &t->in, [OUT] = &t->out, [MESSAGE] = &t->message};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        if (numbers[i] && !gpu_arg_whole(numbers[i], &c->args[i], block, at)) *numbers[i] = HD_NO_NUMBER;
-    }
-    if (!gpu_arg_written(&t->group, &c->texts, &c->args[GROUP], block, at) ||
-        (t->group == HD_NONE && !gpu_arg_written(&t->group, &c->texts, &c->args[COMMUNICATOR], block, at)) ||
-        !gpu_arg_written(&t->ranks, &c->texts, &c->args[RANKS], block, at) ||
-        !gpu_arg_written(&t->type, &c->texts, &c->args[TYPE], block, at))
-        return false;
-    find_bytes(t, c);
-    report_cover(&c->covered, t->duration, t->bytes != HD_NO_NUMBER);
-    t->exposed = t->duration - gpu_spans_covered(&c->compute[work->device], work->start, work->end);
+                          .waiting_exposed = HD_NO_NUMBER};
+    c->sized += is_sized;
+    report_cover(&c->covered, duration, is_sized);
+    t->exposed = duration - gpu_spans_covered(&c->compute[work->device], work->start, work->end);
     return true;
 }
 
@@ -189,7 +79,7 @@ static void add_bus(hd_table_builder *b, const gpu_aggregate *a, uint32_t group,
 {
     const collective_row *key = gpu_group_key(&a->groups, group); /* no more than the key of it */
     double factor = 0;
-    bool known = bus_factor(&factor, (gpu_collective)key->collective, key->size);
+    bool known = gpu_bus_factor(&factor, (gpu_collective)key->collective, key->size);
     gpu_i128 bytes = gpu_aggregate_sum(a, group, column->fill->at),
              time = gpu_aggregate_sum(a, group, column->fill->with);
     gpu_cell_ratio(b, bytes, known ? time : 0, factor);
@@ -242,35 +132,6 @@ static bool find_compute(communication *c)
     free(lists);
     free(communicates);
     return fine;
-}
-
-/* All slices of a role with one of these names. */
-static hd_status find_named(communication *c, hd_role role, const char *const *wanted, hd_error *err)
-{
-    const hd_trace *trace = c->scope.trace;
-    uint8_t *names = calloc((size_t)hd_trace_string_count(trace) + 1, 1);
-    bool any = false;
-    if (!names) return HD_NOMEM(err);
-    for (; *wanted; wanted++) {
-        uint32_t id = hd_trace_find_string(trace, *wanted, strlen(*wanted));
-        if (id != HD_NONE) names[id] = any = true;
-    }
-    hd_status status = any ? gpu_slices_named(&c->ops, &c->scope, 1u << role, names, err) : HD_OK;
-    free(names);
-    return status;
-}
-
-static hd_status find_ops(communication *c, hd_error *err)
-{
-    static const char *const ops[] = {"record_param_comms", NULL};
-    /* Without ncclAllGather and the like, where NCCL gives the bytes of one rank. */
-    static const char *const ranges[] = {"ncclAllReduce", "ncclBroadcast", "ncclReduce", "ncclSend", "ncclRecv", NULL};
-    HD_TRY(find_named(c, HD_ROLE_OP, ops, err));
-    if (!c->ops.count) {
-        gpu_slices_deinit(&c->ops);
-        HD_TRY(find_named(c, HD_ROLE_ANNOTATION, ranges, err));
-    }
-    return c->ops.count ? gpu_innermost_of_launches(&c->op_of, &c->scope, &c->ops, err) : HD_OK;
 }
 
 /* Works that communicate, by start, then as in the file. */
@@ -373,15 +234,13 @@ static hd_status add_waits(communication *c, hd_error *err)
 
 /* ---- the report ---- */
 
-static hd_status init(communication *c, const hd_trace *trace, hd_error *err)
+static hd_status init(communication *c, hd_error *err)
 {
-    bool fine = (c->known = calloc((size_t)hd_trace_string_count(trace) + 1, 1)) != NULL;
-    for (int i = 0; i < ARGUMENTS && fine; i++) fine = gpu_arg_init(&c->args[i], trace, argument_names[i]);
-    if (!fine || !find_compute(c)) return HD_NOMEM(err);
-    HD_TRY(find_ops(c, err));
+    if (!find_compute(c)) return HD_NOMEM(err);
+    HD_TRY(gpu_collectives_init(&c->collectives, &c->scope, err));
     size_t key = offsetof(collective_row, start);
-    gpu_aggregate_init(&c->kinds, &c->scope, &c->texts, key, &report_communication_about, "communication");
-    gpu_aggregate_init(&c->each, &c->scope, &c->texts, key, &report_communication_about, "collectives");
+    gpu_aggregate_init(&c->kinds, &c->scope, &c->collectives.texts, key, &report_communication_about, "communication");
+    gpu_aggregate_init(&c->each, &c->scope, &c->collectives.texts, key, &report_communication_about, "collectives");
     return report_builder(&c->list, &report_communication_about, "collectives", err);
 }
 
@@ -405,17 +264,13 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 {
     communication c = {0};
     hd_status status = gpu_scope_init(&c.scope, input, options, GPU_BY_STEP, err);
-    if (status == HD_OK) status = init(&c, input->trace, err);
+    if (status == HD_OK) status = init(&c, err);
     if (status == HD_OK) status = add_tables(out, &c, err);
     hd_table_builder_free(c.list);
-    for (int i = 0; i < ARGUMENTS; i++) gpu_arg_deinit(&c.args[i]);
     for (uint32_t d = 0; c.compute && d < c.scope.device_count; d++) gpu_spans_deinit(&c.compute[d]);
     free(c.compute);
-    free(c.known);
-    gpu_texts_deinit(&c.texts);
+    gpu_collectives_deinit(&c.collectives);
     gpu_aggregate_deinit(&c.kinds);
-    gpu_slices_deinit(&c.ops);
-    hd_large_free(c.op_of);
     gpu_scope_deinit(&c.scope);
     return status;
 }

@@ -218,7 +218,4 @@ extern const hd_report_column gpu_notes_columns[];
         "notes", "what this trace lacks; figures that need it are null above", gpu_notes_columns                       \
     }
 
-/* Bus-bandwidth factor of a collective, "AllReduce", as in nccl-tests. false: unknown. */
-bool gpu_bus_factor(double *out, hd_string collective, int64_t ranks); /* communication.c */
-
 #endif

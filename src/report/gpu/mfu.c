@@ -6,8 +6,6 @@
 #include "base/memory/vector.h"
 #include "report/gpu/peaks.h"
 
-enum { COVERAGE_PERCENT = 90 }; /* below it, the figures are marked as lower bounds */
-
 typedef struct step_key {
     int64_t rank;
     uint64_t step;
@@ -67,7 +65,7 @@ static bool add_coverage(gpu_mfu *mfu, const gpu_scope *scope, const gpu_op_figu
 
 static bool is_lower_bound(const struct gpu_mfu_sum *sum)
 {
-    return sum->known * 100 < sum->compute * COVERAGE_PERCENT;
+    return sum->known * 100 < sum->compute * GPU_COVERAGE_LEAST;
 }
 
 bool gpu_mfu_note(char *out, size_t size, const gpu_mfu *mfu)

@@ -37,6 +37,9 @@ typedef struct gpu_roofline {
 /* For the activities of a rank. Missing data is noted once. false: no memory. */
 bool gpu_roofline_of(gpu_roofline *out, gpu_peaks *peaks, int64_t rank, const gpu_shape_figures *work);
 
+/* Percent of the computing time whose FLOP are known; below, sums and rates are lower bounds. */
+enum { GPU_COVERAGE_LEAST = 90 };
+
 /* Whether it counts for model FLOP utilisation. */
 static inline bool gpu_is_model_flop(gpu_shape_kind kind)
 {

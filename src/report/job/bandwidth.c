@@ -2,6 +2,7 @@
  *
  * The last rank to arrive does not wait, so that the shortest duration over the ranks is that of the transfer.
  */
+#include "model/collectives/collectives.h"
 #include "report/job/cells.h"
 
 enum { ALGORITHM, SLOWEST, MEDIAN, FASTEST };
@@ -16,7 +17,7 @@ static void add_bandwidth(hd_table_builder *b, const gpu_aggregate *a, uint32_t 
     bool known = key->bytes != HD_NO_NUMBER && time > 0;
     if (which != ALGORITHM)
         known = known && key->operation != HD_NONE && key->size != HD_NO_NUMBER &&
-                gpu_bus_factor(&factor, gpu_text_of(a->texts, key->operation), key->size);
+                gpu_bus_factor_named(&factor, gpu_text_of(a->texts, key->operation), key->size);
     gpu_cell_decimal(b, known ? (double)key->bytes * factor / (double)time : 0, known);
 }
 

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
+#include "model/collectives/collectives.h"
 #include "report/job/groups.h"
 #include "report/job/meetings.h"
 #include "report/job/roles.h"
@@ -140,8 +141,8 @@ static void add_collective(job *j, const job_meeting *of)
     uint32_t last = job_meeting_last(of);
     double factor;
     bool known = kind->bytes != HD_NO_NUMBER && of->shortest > 0 && kind->operation != HD_NONE &&
-                 gpu_bus_factor(&factor, gpu_text_of(&j->meetings.texts, kind->operation),
-                                kind->size != HD_NO_NUMBER ? kind->size : (int64_t)of->count);
+                 gpu_bus_factor_named(&factor, gpu_text_of(&j->meetings.texts, kind->operation),
+                                      kind->size != HD_NO_NUMBER ? kind->size : (int64_t)of->count);
     add_group(b, j, of->group);
     report_cell_int(b, of->sequence);
     hd_table_add_bool(b, of->is_counted);

@@ -1,14 +1,18 @@
-/* report.c - GET /api/reports, GET /api/report and POST /api/report/tracks: the reports of this build, one of them run
- * over a trace or over all ranks, and a table of one as derived tracks */
+/* report.c - GET /api/reports, GET /api/report, POST /api/report/tracks and GET /api/diff: the reports of this build, one
+ * of them run over a trace or over all ranks, a table of one as derived tracks, and what changed between two sides */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "heddle/diff.h"
+#include "trace/lazy.h"
 #include "view/derive/table.h"
 #include "view/queries/queries.h"
 #include "view/ranks/ranks.h"
 #include "view/route/routes_query.h"
 #include "view/session/session.h"
+
+view_route_run view_route_diff;
 
 static void put_text(hd_json_out *json, const char *key, const char *text)
 {
@@ -287,5 +291,106 @@ hd_status view_route_report_tracks(view_reply *reply, const view_request *reques
         free(tracks.ids);
         status = view_json_done(reply, err);
     }
+    return status;
+}
+
+/* ---- two sides ---- */
+
+static hd_status not_ready(view_reply *reply, view_session *session, uint32_t trace, view_trace_state state,
+                           hd_error *err)
+{
+    reply->status = 409;
+    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "%.200s %s", view_session_name(session, trace),
+                        state == VIEW_FAILED ? "could not be read: there is nothing to compare"
+                                             : "is still being read: ask again");
+}
+
+static hd_status add_sides(hd_diff_side *const sides[2], view_reply *reply, view_session *session, hd_error *err)
+{
+    uint32_t before, count = view_session_diff(&before, session);
+    if (view_session_count(session) < count)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                            "summaries of ranks have no single steps to compare: compare the traces");
+    for (uint32_t i = 0; i < count; i++) {
+        view_scene *scene;
+        view_trace_state state = view_session_scene(&scene, session, i);
+        if (!scene) return not_ready(reply, session, i, state, err);
+        HD_TRY(hd_diff_side_add(sides[i >= before], view_scene_trace(scene), view_session_name(session, i), err));
+        HD_TRY(hd_trace_input_status(view_scene_trace(scene), err));
+    }
+    return HD_OK;
+}
+
+static void put_cell(hd_json_out *json, const char *column, const hd_table *table, size_t row)
+{
+    hd_string text;
+    text.data = hd_table_get_string(&text.size, table, row, hd_table_find_column(table, column));
+    view_json_text(json, column, text);
+}
+
+/* Steps with the trace that they are of, and their start in it. */
+static void put_steps(hd_json_out *json, const hd_table *steps, view_session *session)
+{
+    uint32_t before;
+    view_session_diff(&before, session);
+    view_json_key(json, "steps");
+    hd_json_put_text(json, "[");
+    for (size_t row = 0; row < hd_table_row_count(steps); row++) {
+        size_t size, start = hd_table_find_column(steps, "start"), pair = hd_table_find_column(steps, "pair");
+        if (hd_table_is_null(steps, row, start)) continue;
+        bool is_after = *hd_table_get_string(&size, steps, row, hd_table_find_column(steps, "side")) == 'a';
+        uint32_t trace =
+            (is_after ? before : 0) + (uint32_t)hd_table_get_int(steps, row, hd_table_find_column(steps, "input"));
+        view_scene *scene;
+        view_session_scene(&scene, session, trace);
+        hd_json_put_text(json, json->data[json->size - 1] == '[' ? "{" : ",\n{");
+        view_json_int(json, "trace", trace);
+        put_cell(json, "step", steps, row);
+        view_json_int(json, "start", hd_table_get_int(steps, row, start) - view_scene_start(scene));
+        view_json_int(json, "length", hd_table_get_int(steps, row, hd_table_find_column(steps, "length")));
+        view_json_bool(json, "compared", hd_table_get_bool(steps, row, hd_table_find_column(steps, "compared")));
+        if (!hd_table_is_null(steps, row, pair)) view_json_int(json, "pair", hd_table_get_int(steps, row, pair));
+        hd_json_put_text(json, "}");
+    }
+    hd_json_put_text(json, "]");
+}
+
+static hd_status answer_diff(view_reply *reply, view_session *session, const hd_diff *diff, hd_error *err)
+{
+    static const char *const names[] = {"rows", "parts", "counts", "figures", "sides", "differs", "reasons"};
+    const hd_table *step = hd_diff_table(diff, "step");
+    const view_table_part part = {0};
+    hd_json_out *json = &reply->json;
+    hd_json_put_text(json, "{");
+    put_cell(json, "verdict", step, 0);
+    put_cell(json, "sentence", step, 0);
+    put_steps(json, hd_diff_table(diff, "steps"), session);
+    view_json_key(json, "tables");
+    hd_json_put_text(json, "[");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (i) hd_json_put_text(json, ",\n");
+        view_json_table(json, hd_diff_table(diff, names[i]), hd_diff_report_about(), &part);
+    }
+    hd_json_put_text(json, "]}");
+    return view_json_done(reply, err);
+}
+
+hd_status view_route_diff(view_reply *reply, const view_request *request, hd_error *err)
+{
+    hd_diff_side *sides[2] = {NULL, NULL};
+    hd_diff *diff = NULL;
+    uint32_t before;
+    if (!view_session_diff(&before, request->session)) {
+        reply->status = 404;
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                            "there are no two sides: open them with heddle view --diff BEFORE AFTER");
+    }
+    hd_status status = HD_OK;
+    for (int side = 0; side < 2 && status == HD_OK; side++) status = hd_diff_side_new(&sides[side], NULL, err);
+    if (status == HD_OK) status = add_sides(sides, reply, request->session, err);
+    if (status == HD_OK) status = hd_diff_new(&diff, sides[0], sides[1], NULL, err);
+    if (status == HD_OK) status = answer_diff(reply, request->session, diff, err);
+    hd_diff_free(diff);
+    for (int side = 0; side < 2; side++) hd_diff_side_free(sides[side]);
     return status;
 }

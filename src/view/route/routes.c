@@ -11,6 +11,7 @@ view_route_run view_route_job_late;
 view_route_run view_route_job_open;
 view_route_run view_route_clocks;
 view_route_run view_route_collectives;
+view_route_run view_route_diff;
 view_route_run view_route_open;
 view_route_run view_route_tiles;
 
@@ -22,6 +23,7 @@ const view_route view_routes[] = {
     {"/api/job/open", "POST", view_route_job_open, .is_long = true},
     {"/api/clocks", "GET", view_route_clocks, .is_long = true},
     {"/api/collectives", "GET", view_route_collectives, .is_long = true},
+    {"/api/diff", "GET", view_route_diff, .is_long = true},
     {"/api/tracks", "GET", view_route_tracks},
     {"/api/names", "GET", view_route_names},
     {"/api/fidelity", "GET", view_route_fidelity},

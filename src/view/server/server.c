@@ -129,6 +129,8 @@ static hd_status start(hd_view *view, const char *const *paths, size_t count, co
                                           .expected = is_job ? OPEN_OF_JOB : count,
                                           .binary = options->binary,
                                           .traces = options->traces,
+                                          .diff_before = (uint32_t)options->diff_before,
+                                          .diff_count = options->diff_before ? (uint32_t)count : 0,
                                           .failed = options->failed,
                                           .failed_user = options->failed_user};
     HD_TRY(view_session_new(&view->session, &session, err));

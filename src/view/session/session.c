@@ -323,6 +323,12 @@ void view_session_on_news(view_session *s, void (*news)(void *user), void *user)
     pthread_mutex_unlock(&s->lock);
 }
 
+uint32_t view_session_diff(uint32_t *out_before, const view_session *s)
+{
+    *out_before = s->options.diff_before;
+    return s->options.diff_before ? s->options.diff_count : 0;
+}
+
 /* ---- adding ---- */
 
 /* Takes the entry. */

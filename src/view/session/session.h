@@ -22,6 +22,8 @@ typedef struct view_session_options {
     size_t expected;       /* how many will share it; 0: one */
     const char *binary;    /* of those that are added by their path, as in hd_read_options; copied */
     const char *traces;    /* as in view_ranks_options; copied */
+    uint32_t diff_before;  /* the first traces are the side before of a diff; 0: there is none */
+    uint32_t diff_count;   /* traces of both sides */
     hd_view_failed *failed;
     void *failed_user;
 } view_session_options;
@@ -61,6 +63,8 @@ void view_session_tell(view_session *session);
 struct view_ranks *view_session_ranks(view_session *session);
 /* State of SQL queries (view/sql/sql.h). */
 struct view_sql *view_session_sql(view_session *session);
+/* How many traces are on both sides of a diff, of which the first *out_before are before; 0: no diff. */
+uint32_t view_session_diff(uint32_t *out_before, const view_session *session);
 /* Writes the answer of /api/session. */
 void view_session_write(hd_json_out *out, view_session *session);
 /* `news` is called from any thread after the revision grew, with the session's lock not held; NULL: no more. */

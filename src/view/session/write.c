@@ -153,6 +153,13 @@ void view_session_write(hd_json_out *out, view_session *s)
                     places.shifts ? places.shifts[i] : 0);
     }
     hd_json_put_text(out, "]");
+    if (s->options.diff_before) {
+        view_json_key(out, "diff");
+        hd_json_put_text(out, "{");
+        view_json_int(out, "before", s->options.diff_before);
+        view_json_int(out, "traces", s->options.diff_count);
+        hd_json_put_text(out, "}");
+    }
     view_json_key(out, "job");
     view_ranks_write(out, s->ranks);
     hd_json_put_text(out, "}");

@@ -38,7 +38,7 @@ class Bench {
 
   scene(from: number, until: number): Scene {
     const theme = themeOf(false);
-    const tones = new Tones(0, this.names, theme, false, null, "none");
+    const tones = new Tones(0, this.names, theme, "name", new Map(), null, "none");
     const layout = makeLayout(this.trace.tracks.map((track) => track.info), NOTHING);
     return { layout, range: { from, until }, scroll: 0, theme, tiles: this.tiles, offset: () => 0, tones: () => tones };
   }

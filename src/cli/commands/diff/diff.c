@@ -32,7 +32,7 @@ static const cli_option options[] = {
      .help =
          "'step>3%', 'launches>0', 'idle>200us': exit status 1 if it holds beyond noise, 2 if that cannot be said; of "
          "step, compute, exposed_communication, exposed_copy, idle, idle:CAUSE, host, launches, kernels, copies, "
-         "copied_bytes, syncs"},
+         "copied_bytes, syncs, memory_peak, flop, collective_bytes"},
     {.name = "before",
      .kind = CLI_TEXTS,
      .value = "FILE",
@@ -211,6 +211,7 @@ static void print_text(cli_run *run, const hd_diff *diff)
     if (few) print_table(run, "what makes up the change, per step", few, o->all ? SIZE_MAX - 2 : ROWS_SHOWN);
     if (parts) print_table(run, "of which the mean step is made; they add up to it", parts, SIZE_MAX - 2);
     print_table(run, "per step", hd_diff_table(diff, "counts"), SIZE_MAX - 2);
+    print_table(run, "of a step, with what they rest on", hd_diff_table(diff, "figures"), SIZE_MAX - 2);
     print_table(run, "what was compared", hd_diff_table(diff, "sides"), SIZE_MAX - 2);
     print_table(run, "what is not the same", hd_diff_table(diff, "differs"), SIZE_MAX - 2);
     hd_table_free(few);

@@ -109,6 +109,7 @@ function start(source: Source): void {
     const session = state.session.value;
     if (!session) return;
     if (session.job && session.traces.length === 0 && state.tab.peek() === null) state.tab.value = "job";
+    else if (session.diff && state.tab.peek() === null && location.hash.length <= 1) state.tab.value = "diff";
     else if (!session.job && opensStart(state)) state.tab.value = "start";
     if (session.job) setTimeout(mountTabs);
     setTimeout(() => stop());

@@ -9,7 +9,7 @@ export interface Range {
 }
 
 export type Tool = "select" | "pan" | "zoom" | "time";
-export type ColorBy = "name" | "category";
+export type ColorBy = "name" | "category" | "change"; // change: between the two sides of a diff
 export type FlowMode = { mode: "off" } | { mode: "selection" } | { mode: "category"; category: string } | { mode: "all" };
 export type TrackKey = string; // `${trace}.${track}`
 
@@ -25,7 +25,7 @@ export interface Mark extends Range {
   name: string;
 }
 
-export type Tab = "start" | "details" | "selection" | "flame" | "reports" | "query" | "job" | "fidelity" | "search";
+export type Tab = "start" | "diff" | "details" | "selection" | "flame" | "reports" | "query" | "job" | "fidelity" | "search";
 
 export interface State {
   session: Signal<Session | null>;
@@ -48,6 +48,7 @@ export interface State {
   clocks: Signal<ClockInfo[]>; // of the traces, as far as they were compared
   aligned: Signal<boolean>; // by these clocks; else times are those of the files
   colorBy: Signal<ColorBy>;
+  changes: Signal<ReadonlyMap<string, string>>; // of a diff: verdicts by name, slower, faster, new, gone
   axis: Signal<"relative" | "absolute">;
   theme: Signal<"auto" | "light" | "dark">;
   collapsed: Signal<Map<TrackKey, boolean>>; // where the user changed it
@@ -86,6 +87,7 @@ export function newState(): State {
     clocks: signal([]),
     aligned: signal(true),
     colorBy: signal("name"),
+    changes: signal(new Map()),
     axis: signal("relative"),
     theme: signal("auto"),
     collapsed: signal(new Map()),

@@ -48,7 +48,7 @@ const LONGEST_TEXT = 1000;
 export const LONGEST_SQL = 4000; // longer ones are not in the address
 
 const TOOLS: readonly Tool[] = ["select", "pan", "zoom", "time"];
-const TABS: readonly Tab[] = ["start", "details", "selection", "flame", "reports", "query", "job", "fidelity", "search"];
+const TABS: readonly Tab[] = ["start", "diff", "details", "selection", "flame", "reports", "query", "job", "fidelity", "search"];
 
 // ---- numbers and ranges ----
 
@@ -273,7 +273,7 @@ export function parseView(text: string): ViewText {
   set("sql", params.get("sql")?.slice(0, LONGEST_SQL) || null);
   set("flows", parseFlows(params.get("f")));
   set("clocks", oneOf(params.get("cl"), ["raw"] as const));
-  set("colorBy", oneOf(params.get("c"), ["name", "category"] as const));
+  set("colorBy", oneOf(params.get("c"), ["name", "category", "change"] as const));
   set("axis", oneOf(params.get("x"), ["absolute"] as const));
   const collapsed = new Map<TrackKey, boolean>();
   for (const key of parseTracks(params.get("tc"))) collapsed.set(key, true);

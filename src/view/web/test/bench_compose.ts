@@ -23,7 +23,7 @@ export async function bench(rowsOfEach: number, events: number, frames: number, 
   const composer = new Composer(list);
   const theme = themeOf(false);
   const layout = makeLayout(trace.tracks.map((t) => t.info), { collapsed: new Map(), hidden: new Set(), pinned: [], moved: new Map(), trackFilter: "" });
-  const tones = new Tones(0, names, theme, false, null, "none");
+  const tones = new Tones(0, names, theme, "name", new Map(), null, "none");
   const times: number[] = [];
   let span = trace.span();
   const middle = span * 0.37;

@@ -62,6 +62,7 @@ function Clocks({ app }: { app: App }): JSX.Element | null {
   const { aligned, session } = app.state;
   const traces = session.value?.traces.filter((trace) => trace.clock) ?? [];
   if (traces.length < 2) return null;
+  if (session.value?.diff) return <span class="dim" title={traces.slice(0, 40).map(clockTitle).join("\n")}>aligned by step</span>;
   const bars = traces.flatMap(({ clock }) => (clock && clock.offset_ns !== null ? [clock.bar_ns ?? 0] : []));
   const title = traces.slice(0, 40).map(clockTitle).join("\n");
   const why = traces.find(({ clock }) => clock?.offset_ns === null)?.clock?.why;

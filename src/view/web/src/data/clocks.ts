@@ -10,6 +10,7 @@ const WAIT_MS = 300; // for further traces
 
 // A job that can be compared: several ranks, of one trace or more, that are laid out. "": none.
 export function keyOfClocks(session: Session | null, tracks: readonly TrackInfo[]): string {
+  if (session?.diff) return ""; // runs of a diff are aligned by their steps
   const traces = session?.traces.filter((trace) => trace.state !== "failed") ?? [];
   const ranks = new Set([...traces, ...tracks].flatMap(({ rank }) => (rank === null || rank === undefined ? [] : [rank])));
   if (ranks.size < 2 || traces.some((trace) => trace.state !== "ready" || trace.busy !== "")) return "";
@@ -29,7 +30,7 @@ export function placed(session: Session, clocks: readonly ClockInfo[], aligned: 
 
 // The shift of the trace relative to its file's times, and its error bar; "" if unknown.
 export function clockText({ clock, told_ns, offset_ns, rank }: TraceInfo): string {
-  if (!clock || told_ns === undefined) return "";
+  if (!clock || told_ns === undefined || clock.basis === "step") return "";
   if (clock.offset_ns === null || clock.bar_ns === null) return rank === null ? "" : clock.basis === "refused" ? "clock refused" : "clock unknown";
   const by = clock.offset_ns - told_ns;
   if (by === 0 && clock.bar_ns === 0) return "";
@@ -47,6 +48,7 @@ export function clockTitle(trace: TraceInfo): string {
   const { clock, rank } = trace;
   const name = rank === null ? trace.name : `rank ${rank}`;
   if (!clock) return "";
+  if (clock.basis === "step") return `${name}: moved so that the steps which are compared begin together`;
   const of = clockRanks(clock);
   if (clock.offset_ns === null) return `${name}: not aligned by ${of}: ${clock.why ?? "its clock is not known"}`;
   const text = clockText(trace);

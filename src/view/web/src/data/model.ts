@@ -31,6 +31,7 @@ export interface Session {
   session: string;
   revision: number;
   traces: TraceInfo[];
+  diff?: { before: number; traces: number }; // the first of so many traces are the side before of a diff
   job: JobReading | null; // summaries that were given instead of traces
   lists?: (TrackList | null)[]; // of the tracks of each trace, in the first answer
 }
@@ -41,10 +42,27 @@ export interface JobReading {
   done: number;
 }
 
+// A step of a trace that the diff has seen; those of one `pair` are compared with each other. Times are the trace's own.
+export interface DiffStep {
+  trace: TraceId;
+  step: string;
+  start: number;
+  length: number; // of its window on the device
+  compared: boolean;
+  pair?: number;
+}
+
+export interface DiffAnswer {
+  verdict: "same" | "slower" | "faster" | "inconclusive";
+  sentence: string;
+  steps: DiffStep[];
+  tables: ReportTable[];
+}
+
 // A trace's clock; null where unknown.
 export interface ClockInfo {
   trace: TraceId;
-  basis: "unknown" | "reference" | "ends" | "bounds" | "hint" | "refused";
+  basis: "unknown" | "reference" | "ends" | "bounds" | "hint" | "refused" | "step"; // step: the web UI's own, of a diff
   host: number | null; // equal: one clock
   offset_ns: number | null; // in the place of the trace's own
   bar_ns: number | null; // how far off that may be

@@ -1,7 +1,7 @@
 // The source of data. source_http.ts requests it from the server; tests have one of their own.
 import type { Job, LateAnswer, MoreAnswer } from "./job";
 import type {
-  ClockInfo, DerivedDetail, EventDetail, EventRef, Fidelity, FidelityList, FindQuery, FindResult, FlameResult, FlowResult, MeetingResult, NameInfo, QueryFailure, QueryResult, QueryTable, ReportAbout, ReportAnswer, SearchQuery, SearchResult,
+  ClockInfo, DerivedDetail, DiffAnswer, EventDetail, EventRef, Fidelity, FidelityList, FindQuery, FindResult, FlameResult, FlowResult, MeetingResult, NameInfo, QueryFailure, QueryResult, QueryTable, ReportAbout, ReportAnswer, SearchQuery, SearchResult,
   SelectResult, Session, Tile, TraceId, TrackId, TrackInfo,
 } from "./model";
 
@@ -32,6 +32,8 @@ export interface Source {
   flows(trace: TraceId, what: { row?: number; category?: string; all?: boolean }, from: number, until: number, tracks: TrackId[] | null, signal?: AbortSignal): Promise<FlowResult>;
   // Of all traces that are ready.
   clocks(signal?: AbortSignal): Promise<ClockInfo[]>;
+  // What changed between the two sides of the session.
+  diff(signal?: AbortSignal): Promise<DiffAnswer>;
   // Collectives of a trace, in a range or of one event, with their parts in those of the traces `of` that have them.
   collectives(trace: TraceId, what: { row: number } | { from: number; until: number; limit: number }, of: readonly TraceId[], signal?: AbortSignal): Promise<MeetingResult>;
   flame(trace: TraceId, from: number, until: number, of: string, by: string, signal?: AbortSignal): Promise<FlameResult>;

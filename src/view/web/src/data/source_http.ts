@@ -1,5 +1,5 @@
 // Asks the server (docs/view-protocol.md).
-import type { ClockInfo, EventRef, Meeting, MeetingResult, NameInfo, Session, Tile, TrackId, TrackList } from "./model";
+import type { ClockInfo, DiffAnswer, EventRef, Meeting, MeetingResult, NameInfo, Session, Tile, TrackId, TrackList } from "./model";
 import type { DerivedDetail, EventDetail, Fidelity, FidelityList, FindQuery, FindResult, FlameResult, FlowResult, QueryFailure, QueryResult, QueryTable, ReportAbout, ReportAnswer, SearchQuery, SearchResult, SelectResult } from "./model";
 import { decodeFigures, jobOf, moreOf, type Job, type LateAnswer, type MoreAnswer, type Roles } from "./job";
 import { parseKeeping } from "./json_digits";
@@ -142,6 +142,10 @@ export class HttpSource implements Source {
 
   jobOpen(of: number, row: number, step: number): Promise<{ trace: number; start: string | null; duration: number | null }> {
     return this.json("job/open", { of, row, step }, undefined, "POST");
+  }
+
+  diff(signal?: AbortSignal): Promise<DiffAnswer> {
+    return this.json("diff", {}, signal);
   }
 
   async clocks(signal?: AbortSignal): Promise<ClockInfo[]> {

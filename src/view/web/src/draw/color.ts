@@ -88,6 +88,13 @@ export function toneOf(info: NameInfo, byCategory: boolean, tones: readonly Rgba
   return tones[known ? known[1] : hashOf(category) % tones.length];
 }
 
+// By the verdict of a diff on a name: red is slower or new, blue faster or gone, as in flame graphs; all others are pale.
+export function changeTone(verdict: string | undefined, theme: Theme): Rgba {
+  if (verdict === "slower" || verdict === "new") return oklch(theme.dark ? 0.6 : 0.64, 0.19, 27);
+  if (verdict === "faster" || verdict === "gone") return oklch(theme.dark ? 0.6 : 0.62, 0.15, 250);
+  return mix(theme.unknown, theme.background, 0.45);
+}
+
 export interface Theme {
   dark: boolean;
   tones: Rgba[];

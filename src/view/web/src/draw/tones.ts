@@ -2,7 +2,8 @@
 // when names arrive, or the search, the theme or the colouring changes.
 import type { TraceId } from "../data/model";
 import type { Names } from "../data/names";
-import { mix, pack, toneOf, type Rgba, type Theme } from "./color";
+import { changeTone, mix, pack, toneOf, type Rgba, type Theme } from "./color";
+import type { ColorBy } from "../state";
 
 export const HIDDEN: Rgba = pack(1, 0, 0, 0);
 const LIMIT = 1 << 22; // numbers above it are worked out each time
@@ -15,7 +16,8 @@ export class Tones {
     private readonly trace: TraceId,
     private readonly names: Names,
     readonly theme: Theme,
-    private readonly byCategory: boolean,
+    private readonly by: ColorBy,
+    private readonly changes: ReadonlyMap<string, string>, // for the colours by change
     hits: ReadonlySet<number> | null, // null: no search
     private readonly filter: "none" | "dim" | "hide",
   ) {
@@ -45,7 +47,8 @@ export class Tones {
   private make(name: number): Rgba {
     const info = this.names.get(this.trace, name);
     const idle = (info?.text === "idle" || info?.text === "gap") && info.category === ""; // as the server names them; no event of a trace is so called
-    let tone = idle ? this.theme.idle : info ? toneOf(info, this.byCategory, this.theme.tones) : this.theme.unknown;
+    let tone = idle ? this.theme.idle : !info ? this.theme.unknown
+      : this.by === "change" ? changeTone(this.changes.get(info.text), this.theme) : toneOf(info, this.by === "category", this.theme.tones);
     if (this.hits && this.filter !== "none" && !this.isHit(name)) {
       tone = this.filter === "hide" ? HIDDEN : mix(tone, this.theme.background, 0.78);
     }

@@ -172,7 +172,7 @@ export class View {
     effect(() => {
       const signals = [
         state.range, state.whole, state.scroll, state.tracks, state.session, state.pointer, state.selected, state.hovered, state.area,
-        state.timing, state.marks, state.results, state.filter, state.colorBy, state.axis, state.collapsed, state.folded, state.hidden, state.pinned,
+        state.timing, state.marks, state.results, state.filter, state.colorBy, state.changes, state.axis, state.collapsed, state.folded, state.hidden, state.pinned,
         state.moved, state.trackFilter, state.tool, this.flows, this.meetings,
       ];
       for (const signal of signals) void signal?.value;
@@ -186,8 +186,10 @@ export class View {
     const dark = document.documentElement.dataset.theme === "dark";
     if (dark !== this.colors.dark) this.colors = themeOf(dark);
     const searching = state.query.value.q !== "" && state.results.value.size > 0;
+    const changes = state.changes.value;
     const made = `${dark} ${state.colorBy.value} ${state.filter.value} ${app.names.revision} ${searching}`;
-    if (made !== this.tonesOf || this.results !== state.results.value) {
+    if (made !== this.tonesOf || this.results !== state.results.value || this.changes !== changes) {
+      this.changes = changes;
       this.tonesOf = made;
       this.results = state.results.value;
       this.tones.clear();
@@ -201,6 +203,7 @@ export class View {
   }
 
   private results: unknown = null;
+  private changes: unknown = null;
 
   private tonesFor(trace: TraceId, searching: boolean): Tones {
     let tones = this.tones.get(trace);
@@ -208,7 +211,7 @@ export class View {
       const { state, names } = this.app;
       const result = searching ? state.results.value.get(trace) : undefined;
       const hits = result ? namesFound(result) : null; // not searched yet: nothing is dimmed
-      tones = new Tones(trace, names, this.colors, state.colorBy.value === "category", hits, state.filter.value);
+      tones = new Tones(trace, names, this.colors, state.colorBy.value, state.changes.value, hits, state.filter.value);
       this.tones.set(trace, tones);
     }
     return tones;

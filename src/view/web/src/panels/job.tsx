@@ -194,7 +194,7 @@ function showSpanOf(app: App, spans: readonly Range[]): void {
 }
 
 // Hides all other traces, and tracks of these that do not fit into the view.
-function showTraces(app: App, opened: readonly TraceId[]): void {
+export function showTraces(app: App, opened: readonly TraceId[]): void {
   const { state } = app;
   const room = (viewHeight.value - app.layout().pinnedHeight) / opened.length;
   const tracks = state.tracks.value;

@@ -6,6 +6,7 @@ import { useErrorBoundary } from "preact/hooks";
 import type { App } from "../app";
 import { FidelityPanel } from "./fidelity";
 import { DetailsPanel } from "./details";
+import { DiffPanel } from "./diff";
 import { FlamePanel } from "./flame";
 import { JobPanel } from "./job";
 import { QueryPanel } from "./query/query";
@@ -18,8 +19,11 @@ import { StartPanel } from "./start/start";
 import type { Tab } from "../state";
 
 const TABS: readonly (readonly [Tab, string])[] = [
-  ["start", "Summary"], ["details", "Details"], ["selection", "Selection"], ["flame", "Flame"], ["reports", "Reports"], ["query", "Query"], ["job", "Job"], ["search", "Search"], ["fidelity", "Fidelity"],
+  ["start", "Summary"], ["diff", "Changes"], ["details", "Details"], ["selection", "Selection"], ["flame", "Flame"], ["reports", "Reports"], ["query", "Query"], ["job", "Job"], ["search", "Search"], ["fidelity", "Fidelity"],
 ];
+
+// Changes are there with two sides only.
+const tabsOf = (app: App): typeof TABS => TABS.filter(([tab]) => tab !== "diff" || app.state.session.value?.diff);
 
 const LEAST = 90; // px
 const STEP = 24;
@@ -48,6 +52,7 @@ export function mountPane(el: HTMLElement, app: App): void {
   app.commands.add(
     ...TABS.map(([tab, title]) => ({
       id: `tab-${tab}`, title: `Show ${title}`, group: "View" as const, run: () => { app.state.tab.value = tab; },
+      enabled: () => tabsOf(app).some(([each]) => each === tab),
     })),
     ...queryCommands(app),
     { id: "close-pane", title: "Close the pane", group: "View", run: () => { app.state.tab.value = null; }, enabled: () => app.state.tab.value !== null },
@@ -57,7 +62,7 @@ export function mountPane(el: HTMLElement, app: App): void {
 // A new selection chooses the tab, unless the pane shows one that follows the selection anyway. If the user closed the
 // pane, clicks do not reopen it; dragging a box does.
 function tabAfter(tab: Tab | null, shut: boolean, change: "event" | "area"): Tab | null {
-  if ((shut && change === "event") || tab === "flame" || tab === "job" || ((tab === "reports" || tab === "query") && change === "area") || (tab === "search" && change === "event")) return tab;
+  if ((shut && change === "event") || tab === "flame" || tab === "job" || tab === "diff" || ((tab === "reports" || tab === "query") && change === "area") || (tab === "search" && change === "event")) return tab;
   return change === "event" ? "details" : "selection";
 }
 
@@ -88,7 +93,7 @@ function Pane({ app }: { app: App }): JSX.Element {
       {tab !== null && <Resizer />}
       <div class="tabs">
         <div role="tablist" aria-label="Pane" onKeyDown={(event) => onTabKey(app, event)}>
-          {TABS.map(([each, title]) => (
+          {tabsOf(app).map(([each, title]) => (
             <button key={each} type="button" role="tab" id={`tab-${each}`} aria-selected={tab === each} aria-controls="pane-body"
               tabIndex={tab === each || (tab === null && each === "details") ? 0 : -1}
               onClick={() => { app.state.tab.value = tab === each ? null : each; }}>
@@ -124,6 +129,7 @@ function Guard({ children }: { children: JSX.Element }): JSX.Element {
 function Panel({ app, tab }: { app: App; tab: Tab }): JSX.Element {
   switch (tab) {
     case "start": return <StartPanel app={app} />;
+    case "diff": return <DiffPanel app={app} />;
     case "details": return <DetailsPanel app={app} />;
     case "selection": return <SelectionPanel app={app} />;
     case "flame": return <FlamePanel app={app} />;
@@ -138,8 +144,9 @@ function Panel({ app, tab }: { app: App; tab: Tab }): JSX.Element {
 function onTabKey(app: App, event: TargetedKeyboardEvent<HTMLDivElement>): void {
   const way = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
   if (!way) return;
-  const at = TABS.findIndex(([tab]) => tab === (app.state.tab.value ?? "details"));
-  const next = TABS[(at + way + TABS.length) % TABS.length];
+  const tabs = tabsOf(app);
+  const at = tabs.findIndex(([tab]) => tab === (app.state.tab.value ?? "details"));
+  const next = tabs[(at + way + tabs.length) % tabs.length];
   if (!next) return;
   app.state.tab.value = next[0];
   document.getElementById(`tab-${next[0]}`)?.focus();

@@ -4,7 +4,7 @@ import type { Command, CommandGroup } from "./commands";
 import type { Motion } from "./nav";
 import { spanOf } from "./nav";
 import { say } from "./select_actions";
-import type { FlowMode, Tool } from "../state";
+import type { ColorBy, FlowMode, Tool } from "../state";
 
 const FAST = 4;
 const ZOOM = 3.2; // e-folds per second
@@ -116,7 +116,8 @@ function viewCommands(app: App): Command[] {
   const { state } = app;
   return [
     command("colour-by", "Colour by name or by category", "View", ["Shift+C"], () => {
-      state.colorBy.value = state.colorBy.value === "name" ? "category" : "name";
+      const ways: ColorBy[] = ["name", "category", ...(state.changes.value.size > 0 ? (["change"] as const) : [])];
+      state.colorBy.value = ways[(ways.indexOf(state.colorBy.value) + 1) % ways.length] ?? "name";
       say(app, `Coloured by ${state.colorBy.value}`);
     }),
     command("axis", "Time axis relative to the start or absolute", "View", ["x"], () => {

@@ -17,7 +17,7 @@ const MOST_CHANGES = 200;
 // Of so many rows with their head; more than ten scroll.
 export const gridHeight = (rows: number): string => `${Math.min(rows, 10) * 22 + 42}px`;
 
-const signed = (ns: number): string => (ns === 0 ? "0" : `${ns > 0 ? "+" : "−"}${formatShort(Math.abs(ns))}`);
+export const signed = (ns: number): string => (ns === 0 ? "0" : `${ns > 0 ? "+" : "−"}${formatShort(Math.abs(ns))}`);
 
 interface StripProps {
   steps: readonly Step[];
