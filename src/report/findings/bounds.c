@@ -146,6 +146,34 @@ static int64_t busiest_since(const findings *f, int64_t time)
     return most;
 }
 
+static bool is_held_back(const findings *f, const hd_graph_piece *piece)
+{
+    return piece->is_delay && findings_is_work(f, piece->node) &&
+           f->scope.launches->works[f->works[piece->node - f->first_work]].launch == HD_NONE;
+}
+
+/* During the claimed host time, the delays on the path before activities without a launch: a path with the missing edges
+ * may lead through the host then, and not through these delays. */
+static int64_t held_back(const findings *f, uint32_t of)
+{
+    size_t first = 0, high = f->claim_count;
+    int64_t sum = 0;
+    HD_PARTITION_POINT(first, high, at, f->claims[at].of < of);
+    for (size_t i = first; i < f->claim_count && f->claims[i].of == of; i++) {
+        uint32_t node = f->claims[i].node;
+        if (findings_is_work(f, node)) continue;
+        int64_t from = f->graph->starts[node], until = f->graph->ends[node];
+        size_t low = 0, end = f->path_count;
+        HD_PARTITION_POINT(low, end, at, f->path[at].end_ns <= from);
+        for (; low < f->path_count && f->path[low].start_ns < until; low++) {
+            const hd_graph_piece *p = &f->path[low];
+            int64_t start = p->start_ns > from ? p->start_ns : from, stop = p->end_ns < until ? p->end_ns : until;
+            if (is_held_back(f, p)) sum = gpu_sum(sum, stop - start);
+        }
+    }
+    return sum;
+}
+
 static void set_not_known(finding *of, const char *reason)
 {
     of->saves = HD_NO_TIME;
@@ -177,6 +205,7 @@ static void bound_one(findings *f, uint32_t index)
     of->saves = whole;
     of->how = FINDING_BY_PATH;
     if (!of->frees_waits && !of->frees_queues) of->saves = of->path;
+    if (!of->frees_waits && of->is_of_host && !f->is_complete) of->saves = gpu_sum(of->path, held_back(f, index));
     if (of->saves > 0 && f->is_complete) {
         set_claims(f, index, true);
         int64_t by_replay = saved(f);

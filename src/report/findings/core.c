@@ -212,6 +212,15 @@ static bool mark_names(findings *f)
     return names && f->names;
 }
 
+static bool uses_torch(const findings *f)
+{
+    for (uint32_t i = 0; i < hd_trace_string_count(f->scope.trace); i++) {
+        hd_string name = hd_trace_string(f->scope.trace, i);
+        if (f->names[i] && (findings_begins(name, "aten::") || findings_contains(name, "at::native::"))) return true;
+    }
+    return false;
+}
+
 /* ---- arguments ---- */
 
 /* Calls `read` for each activity that is of `name`. */
@@ -281,6 +290,7 @@ hd_status findings_prepare(findings *f, const hd_report_input *input, const gpu_
     HD_TRY(find_path(f, err));
     const hd_graph *g = f->graph;
     f->is_complete = !g->waits_without_work && !g->works_without_launch && !g->suspect_count && !g->threads_unexamined;
+    f->is_torch = uses_torch(f);
     f->is_slowed = hd_trace_find_string(f->scope.trace, "python_function", 15) != HD_NONE;
     HD_TRY(find_syncs(f, err));
     return gpu_gaps_init(&f->gaps, &f->scope, f->syncs.list, f->syncs.count, err);

@@ -27,6 +27,8 @@ const finding_rule finding_gpu_bound = {
     .about.advice =
         "Make kernels faster or fewer: heddle report kernels, operators and flops; lower precision, torch.compile for "
         "fusion, FlashAttention.",
+    .plain_advice = "Make kernels faster or fewer: heddle report kernels lists them; fewer bytes (fusion, smaller "
+                    "types, better reuse in shared memory), libraries for what they have.",
     .find = find,
     .least_part = 2,
 };
