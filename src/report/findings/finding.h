@@ -49,7 +49,7 @@ extern const finding_rule finding_overhead, finding_data_loading, finding_garbag
     finding_unfused_elementwise, finding_same_stream_copy, finding_roofline_gap, finding_memory_growth,
     finding_allocator_retries, finding_memory_fragments, finding_default_stream, finding_low_clock, finding_event_wait,
     finding_uneven_kernel, finding_uneven_collective, finding_low_occupancy, finding_data_parallel, finding_slow_layer,
-    finding_unaligned_matmul;
+    finding_unaligned_matmul, finding_missing_data;
 /* The table, in the order in which rules claim; ends with NULL. */
 extern const finding_rule *const finding_rules[];
 

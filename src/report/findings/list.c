@@ -53,6 +53,7 @@ const finding_rule *const finding_rules[] = {
     &finding_memory_limit,
     &finding_memory_fragments,
     &finding_memory_growth,
+    &finding_missing_data,
     NULL,
 };
 

@@ -260,6 +260,7 @@ static hd_status add_trace(hd_report *out, const summary *s, hd_error *err)
     hd_table_builder *b;
     if (!report_properties_read(s->trace, add_model, &m)) return HD_NOMEM(err);
     HD_TRY(report_builder(&b, &report_summary_about, "trace", err));
+    if (!f->scope.device_count) return report_add(out, b, err);
     add_text(b, hd_producer_of(s->trace));
     report_cell_int(b, facts->rank);
     report_cell_int(b, facts->world_size);
@@ -416,7 +417,7 @@ static const hd_report_column trace_columns[] = {
     {"producer", HD_VALUE_STRING, "the program that wrote it; null: unknown"},
     {"rank", HD_VALUE_INT, "of the whole trace; null: unknown, or several"},
     {"world_size", HD_VALUE_INT, "ranks in its job; null: unknown"},
-    {"devices", HD_VALUE_COUNT, "GPUs with activities"},
+    {"devices", HD_VALUE_COUNT, "GPUs with activities; there is no row without any"},
     {"model", HD_VALUE_STRING, "of these GPUs; null: the trace does not say"},
     {"whole", HD_VALUE_DURATION, "the time that findings are about"},
     {0},
