@@ -58,6 +58,14 @@ static bool is_launched_later(const findings *f, uint32_t work, uint32_t lane, i
     return false;
 }
 
+/* The start of an activity that began while the one before it on its queue still ran: as long after that one's start, or
+ * when it is over. */
+static int64_t overlapping(const findings *f, uint32_t before, uint32_t n)
+{
+    int64_t start = f->new_starts[before] + (f->graph->starts[n] - f->graph->starts[before]), end = new_end(f, before);
+    return start < end ? start : end;
+}
+
 static int64_t new_start(const findings *f, uint32_t n)
 {
     const hd_graph *g = f->graph;
@@ -70,7 +78,10 @@ static int64_t new_start(const findings *f, uint32_t n)
         bool is_wait = g->edge_kinds[e] == HD_EDGE_SYNC && start != INT64_MIN; /* its thread's edge comes first */
         if (is_wait && findings_is_work(f, from) && is_launched_later(f, from, f->lanes[n], start)) continue;
         int64_t now = g->ends[from] <= g->starts[n] ? new_end(f, from) : f->new_starts[from];
-        if (e == bound) now += g->starts[n] - ready;
+        if (g->edge_kinds[e] == HD_EDGE_QUEUE && g->ends[from] > g->starts[n])
+            now = overlapping(f, from, n);
+        else if (e == bound)
+            now += g->starts[n] - ready;
         if (now > start) start = now;
     }
     return start == INT64_MIN ? g->starts[n] : start;
@@ -148,7 +159,7 @@ static int64_t busiest_since(const findings *f, int64_t time)
 
 static bool is_held_back(const findings *f, const hd_graph_piece *piece)
 {
-    return piece->is_delay && findings_is_work(f, piece->node) &&
+    return piece->is_delay && !findings_is_overlap(f, piece) && findings_is_work(f, piece->node) &&
            f->scope.launches->works[f->works[piece->node - f->first_work]].launch == HD_NONE;
 }
 

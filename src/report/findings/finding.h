@@ -152,6 +152,19 @@ static inline double findings_percent(int64_t part, int64_t whole)
 }
 /* The whole lasts until it ends: an activity, or a thread of steps, within the whole. */
 bool findings_is_measured(const findings *f, uint32_t node);
+/* The delay of an activity that began while the one before it on its queue still ran, as times are rounded: that one
+ * runs during the delay. */
+static inline bool findings_is_overlap(const findings *f, const hd_graph_piece *piece)
+{
+    return piece->is_delay && piece->edge == HD_EDGE_QUEUE &&
+           f->graph->ends[piece->node - 1] > f->graph->starts[piece->node];
+}
+/* How much of a node's time rules have claimed. What they leave of a kernel is what it needs in any case. */
+int64_t findings_claimed(const findings *f, uint32_t node);
+static inline bool findings_is_untouched(const findings *f, uint32_t node)
+{
+    return findings_claimed(f, node) == 0;
+}
 /* How long some work of these classes (bits 1 << gpu_class) runs on a device within the whole, and of that before
  * `until`. O(works). */
 enum { FINDINGS_ALL_CLASSES = (1 << GPU_CLASSES) - 1 };

@@ -6,7 +6,7 @@
 static bool is_compute(const findings *f, uint32_t node, void *user)
 {
     (void)user;
-    return findings_is_of_class(f, node, GPU_COMPUTE);
+    return findings_is_of_class(f, node, GPU_COMPUTE) && findings_is_untouched(f, node);
 }
 
 static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
