@@ -85,9 +85,8 @@ void report_text_print(const report_text *text)
         return;
     }
     bool is_screen = summary_is_screen(text);
-    if (is_screen && strcmp(text->about->name, "summary") && strcmp(text->about->name, "job")) return;
-    if (is_screen)
-        summary_text(text);
-    else
-        print_tables(text);
+    static const char *const screens[] = {"summary", "job", "imbalance"};
+    for (size_t i = 0; i < sizeof screens / sizeof *screens && is_screen; i++)
+        if (strcmp(screens[i], text->about->name) == 0) summary_text(text);
+    if (!is_screen) print_tables(text);
 }

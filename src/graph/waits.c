@@ -102,15 +102,16 @@ static uint32_t awaited_by(const graph_maker *m, const graph_call *call, const h
     return g->ends[node - 1] > call->start && g->ends[node - 1] <= g->starts[node] ? node - 1 : HD_NONE;
 }
 
-/* Adds waits for copies and memsets whose API call waits for them. */
-static bool wait_for_copies(graph_maker *m)
+/* Adds waits for activities whose own API call waits for them. */
+static bool wait_for_own(graph_maker *m, const uint8_t *blocking)
 {
     for (size_t i = 0; i < m->launches->work_count; i++) {
         const hd_work *work = &m->launches->works[i];
         uint32_t node = m->nodes_of[i];
         if (node == HD_NONE || work->launch == HD_NONE) continue;
         const hd_launch *launch = &m->launches->launches[work->launch];
-        if (m->calls_of[launch->name] != HD_SYNC_COPY && !hd_is_awaited(m->trace, m->launches, work)) continue;
+        if (m->calls_of[launch->name] != HD_SYNC_COPY && !hd_is_awaited(m->trace, m->launches, blocking, work))
+            continue;
         if (launch->track >= hd_trace_track_count(m->trace)) continue;
         graph_call call = {.start = graph_time(launch->start_ns),
                            .end = graph_time(hd_end_or_last(launch->start_ns, launch->duration_ns)),
@@ -273,7 +274,8 @@ bool graph_make_waits(graph_maker *m)
 {
     uint32_t *works = malloc(((size_t)m->g->lane_count + GRAPH_PENDING + 1) * sizeof *works);
     thread_launches launches = {0};
-    bool fine = works && link_told(m) && wait_for_copies(m) && list_launches(&launches, m);
+    uint8_t *blocking = hd_blocking_names(m->trace, m->launches);
+    bool fine = works && blocking && link_told(m) && wait_for_own(m, blocking) && list_launches(&launches, m);
     for (size_t i = 0; fine && i < m->call_count; i++) {
         if (m->calls[i].what == CALL_WAIT) fine = keep_wait(m, &m->calls[i], &launches);
     }
@@ -283,5 +285,6 @@ bool graph_make_waits(graph_maker *m)
         if (m->calls[i].what < HD_SYNC_KINDS) fine = add_wait(m, &m->calls[i], works);
     }
     free(works);
+    free(blocking);
     return fine;
 }

@@ -312,7 +312,6 @@ typedef struct html_finding {
 
 enum { FINDINGS_SHOWN = 8, OF_MANY = 3 };
 
-/* Notes cannot be acted on: they come after warnings. */
 static bool is_note(const html_finding *f)
 {
     hd_string severity = html_cell(f->table, f->row, "severity");
@@ -322,8 +321,6 @@ static bool is_note(const html_finding *f)
 static int most_first(const void *a, const void *b)
 {
     const html_finding *x = a, *y = b;
-    bool x_is_note = is_note(x), y_is_note = is_note(y);
-    if (x_is_note != y_is_note) return x_is_note ? 1 : -1;
     if (x->saves != y->saves) return x->saves > y->saves ? -1 : 1;
     if (x->input != y->input) return x->input < y->input ? -1 : 1;
     return (x->row > y->row) - (x->row < y->row);
@@ -335,15 +332,16 @@ static bool is_same_code(const html_finding *a, const html_finding *b)
     return x.size == y.size && (!x.size || memcmp(x.data, y.data, x.size) == 0);
 }
 
-/* Of several inputs the one of each code that saves most. Returns how many are left. */
-static size_t merge_codes(html_finding *list, size_t count)
+/* Of several inputs the one of each code that saves most, and none that is one of the first `of_job` as well, which are
+ * of the job. Returns how many are left. */
+static size_t merge_codes(html_finding *list, size_t of_job, size_t count)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++) {
+    size_t kept = of_job;
+    for (size_t i = of_job; i < count; i++) {
         size_t k = 0;
         while (k < kept && !is_same_code(&list[k], &list[i])) k++;
         if (k == kept) list[kept++] = list[i];
-        if (list[k].input != list[i].input) list[k].others++;
+        if (k >= of_job && list[k].input != list[i].input) list[k].others++;
     }
     return kept;
 }
@@ -381,10 +379,14 @@ static void put_place(html_page *page, const html_finding *f)
     html_put(out, "<p class=place>");
     html_text(out, html_cell(f->table, f->row, "code"));
     if (page->count > 1) html_put(out, " \xc2\xb7 ");
-    if (f->input == &page->job)
+    hd_string ranks = html_cell(f->table, f->row, "ranks");
+    if (f->input == &page->job && ranks.size)
+        html_put(out, memchr(ranks.data, ',', ranks.size) ? "ranks " : "rank ");
+    else if (f->input == &page->job)
         html_put(out, "all ranks");
     else
         html_input_name(out, page, f->input);
+    html_text(out, ranks);
     if (f->others) html_format(out, " and %zu more", f->others);
     if (device != HD_NO_NUMBER) html_format(out, " \xc2\xb7 GPU %" PRId64, device);
     if (step.size) html_put(out, " \xc2\xb7 ");
@@ -433,7 +435,7 @@ void html_findings(html_page *page, const html_input *inputs, size_t count)
     }
     if (count > 1 && kept > first) {
         hd_sort(list + first, kept - first, sizeof *list, most_first);
-        kept = first + merge_codes(list + first, kept - first);
+        kept = merge_codes(list, first, kept);
     }
     size_t most = count == 1 && page->count > HTML_MANY ? OF_MANY : FINDINGS_SHOWN;
     if (kept) html_put(out, "<section>\n<h2>What to do first</h2>\n<ol class=findings>\n");

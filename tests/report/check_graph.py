@@ -193,14 +193,26 @@ class Graph:
             return self.rows[record]["start"]
         return call["start"]
 
+    def find_blocking(self, works):
+        """Names of calls in which kernels of their own run for half of the time or more, and end in them."""
+        inside, calls = {}, {}
+        for w in works:
+            call, row = self.rows[w["call"]], self.rows[w["at"][2]]
+            calls[w["call"]] = call
+            if row["cat"] == "kernel" and call["start"] <= row["start"] and row["end"] <= call["end"]:
+                inside[call["name"]] = inside.get(call["name"], 0) + row["end"] - row["start"]
+        return {name for name, ns in inside.items() if ns and 2 * ns >= sum(c["end"] - c["start"] for c in calls.values() if c["name"] == name)}
+
     def wait_all(self):
         kinds = {name: kind for kind, name in NAMES.items()}
         works = sorted((w for queue in self.queues.values() for w in queue), key=lambda w: w["at"][2])
+        blocking = self.find_blocking([w for w in works if w["call"] is not None])
         for w in works:
             if w["call"] is None:
                 continue
-            call, is_pageable = self.rows[w["call"]], "Pageable" in self.rows[w["at"][2]]["name"]
-            if w["at"][1] <= call["end"] and (is_pageable or call["name"] == NAMES["copy"]):
+            call, row = self.rows[w["call"]], self.rows[w["at"][2]]
+            is_pageable, is_blocking = "Pageable" in row["name"], row["cat"] == "kernel" and call["start"] <= row["start"] and call["name"] in blocking
+            if w["at"][1] <= call["end"] and (is_pageable or is_blocking or call["name"] == NAMES["copy"]):
                 self.wait_for(call, [w])
             elif is_pageable and call["start"] < w["at"][0] < call["end"]:  # it is staged then
                 queue = self.queues[w["queue"]]

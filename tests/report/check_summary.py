@@ -83,8 +83,8 @@ def check_findings(name, findings, by_id):
             if i and i in seen and seen[i] != f["code"] and "host-bound" not in (seen[i], f["code"]):
                 problems.append("%s: event %s shows %s and %s" % (name, i, seen[i], f["code"]))
             seen[i] = f["code"]
-        group = 2 if f["saves"] is None else 3 if f["saves"] == 0 else f["severity"] == "note"
-        ranks.append((group, -(f["saves"] if group < 2 else f["amount"] or 0 if group == 2 else f["then"])))
+        group = 1 if f["saves"] is None else 2 if f["saves"] == 0 else 0
+        ranks.append((group, -(f["saves"] if group == 0 else f["amount"] or 0 if group == 1 else f["then"])))
     if ranks != sorted(ranks):
         problems.append("%s: findings are not in order: %r" % (name, ranks))
 

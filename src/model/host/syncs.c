@@ -1,4 +1,4 @@
-/* syncs.c - calls that wait for a device, by their name or by the copy or memset that they launch */
+/* syncs.c - calls that wait for a device, by their name or by the activity that they launch */
 #include "model/host/syncs.h"
 
 #include <stdlib.h>
@@ -11,10 +11,11 @@
 
 /* ---- calls ---- */
 
-/* Calls that wait for the copies and memsets that they launch. */
+/* Calls that wait for the activities that they launch. */
 typedef struct awaited {
-    uint8_t *names; /* by string: hd_sync_kind; HD_SYNC_KINDS: if one of the rows is in the list */
-    uint32_t *rows; /* sorted */
+    uint8_t *names;    /* by string: hd_sync_kind; HD_SYNC_KINDS: if one of the rows is in the list */
+    uint8_t *blocking; /* by string: hd_blocking_names */
+    uint32_t *rows;    /* sorted */
     size_t count, capacity;
 } awaited;
 
@@ -27,9 +28,11 @@ static int by_row(const void *a, const void *b)
 static bool find_awaited(awaited *out, const gpu_scope *s)
 {
     const hd_launches *l = s->launches;
+    out->blocking = hd_blocking_names(s->trace, l);
+    if (!out->blocking) return false;
     for (size_t i = 0; i < l->work_count; i++) {
         const hd_work *work = &l->works[i];
-        if (!hd_is_awaited(s->trace, l, work)) continue;
+        if (!hd_is_awaited(s->trace, l, out->blocking, work)) continue;
         const hd_launch *launch = &l->launches[work->launch];
         if (!hd_grow((void **)&out->rows, &out->capacity, out->count, sizeof *out->rows)) return false;
         out->rows[out->count++] = (uint32_t)launch->row;
@@ -47,7 +50,7 @@ static bool waits(void *user, gpu_slice *call)
     if (call->user < HD_SYNC_KINDS) return call->user != HD_SYNC_NONE;
     size_t low = 0, high = copies->count;
     HD_PARTITION_POINT(low, high, at, copies->rows[at] < call->row);
-    call->user = HD_SYNC_COPY;
+    call->user = copies->blocking[call->name] ? HD_SYNC_LAUNCH : HD_SYNC_COPY;
     return low < copies->count && copies->rows[low] == call->row;
 }
 
@@ -63,6 +66,7 @@ hd_status gpu_syncs_init(gpu_slices *out, const gpu_scope *s, hd_error *err)
         status = gpu_slices_named(out, s, 1u << HD_ROLE_RUNTIME | 1u << HD_ROLE_DRIVER, copies.names, err);
     if (status == HD_OK) gpu_slices_keep_outermost(out, s, waits, &copies);
     free(copies.names);
+    free(copies.blocking);
     free(copies.rows);
     return status;
 }

@@ -1,11 +1,12 @@
 /* sync_calls.c - what a runtime or driver call waits for, by its name */
 #include "model/roles/sync_calls.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "trace/event.h"
 
-const char *const hd_sync_kind_names[HD_SYNC_KINDS] = {"", "device", "stream", "event", "copy"};
+const char *const hd_sync_kind_names[HD_SYNC_KINDS] = {"", "device", "stream", "event", "copy", "launch"};
 
 static bool take(hd_string *text, const char *word)
 {
@@ -78,17 +79,53 @@ bool hd_is_pageable_copy(const hd_trace *trace, const hd_work *work)
     return work->role == HD_ROLE_COPY && contains(hd_trace_string(trace, work->name), "Pageable");
 }
 
-/* A memset of host-readable memory returns when it is done: only its end shows which kind of memory it is. */
-static bool is_awaited_memset(const hd_trace *trace, const hd_launch *launch, const hd_work *work)
+static bool is_within(const hd_launch *launch, const hd_work *work)
 {
-    if (work->role != HD_ROLE_SET || work->start_ns == HD_NO_TIME || launch->start_ns == HD_NO_TIME) return false;
-    hd_string call = hd_trace_string(trace, launch->name);
-    return launch->start_ns <= work->start_ns && contains(call, "Memset") && !contains(call, "Async") &&
+    return work->start_ns != HD_NO_TIME && launch->start_ns != HD_NO_TIME && launch->start_ns <= work->start_ns &&
            hd_end_or_last(work->start_ns, work->duration_ns) <= hd_end_or_last(launch->start_ns, launch->duration_ns);
 }
 
-bool hd_is_awaited(const hd_trace *trace, const hd_launches *launches, const hd_work *work)
+/* A memset of host-readable memory returns when it is done: only its end shows which kind of memory it is. */
+static bool is_awaited_memset(const hd_trace *trace, const hd_launch *launch, const hd_work *work)
 {
-    return work->launch != HD_NONE &&
-           (hd_is_pageable_copy(trace, work) || is_awaited_memset(trace, &launches->launches[work->launch], work));
+    hd_string call = hd_trace_string(trace, launch->name);
+    return work->role == HD_ROLE_SET && is_within(launch, work) && contains(call, "Memset") && !contains(call, "Async");
+}
+
+static bool is_awaited_kernel(const hd_launch *launch, const hd_work *work)
+{
+    return work->role == HD_ROLE_KERNEL && is_within(launch, work);
+}
+
+uint8_t *hd_blocking_names(const hd_trace *trace, const hd_launches *launches)
+{
+    size_t strings = hd_trace_string_count(trace) + 1;
+    uint8_t *names = calloc(strings, 1);
+    double *times = calloc(strings, sizeof *times); /* twice that of the kernels less that of the calls */
+    for (size_t i = 0; names && times && i < launches->launch_count; i++) {
+        const hd_launch *launch = &launches->launches[i];
+        if (!launch->work_count) continue;
+        times[launch->name] -= (double)launch->duration_ns;
+        for (uint32_t k = 0; k < launch->work_count; k++) {
+            const hd_work *work = &launches->works[launches->work_order[launch->first_work + k]];
+            if (!is_awaited_kernel(launch, work)) continue;
+            times[launch->name] += 2 * (double)work->duration_ns;
+            names[launch->name] |= work->duration_ns > 0;
+        }
+    }
+    for (size_t i = 0; names && times && i < strings; i++) names[i] = names[i] && times[i] >= 0;
+    if (!times) {
+        free(names);
+        names = NULL;
+    }
+    free(times);
+    return names;
+}
+
+bool hd_is_awaited(const hd_trace *trace, const hd_launches *launches, const uint8_t *blocking, const hd_work *work)
+{
+    if (work->launch == HD_NONE) return false;
+    const hd_launch *launch = &launches->launches[work->launch];
+    return hd_is_pageable_copy(trace, work) || is_awaited_memset(trace, launch, work) ||
+           (blocking[launch->name] && is_awaited_kernel(launch, work));
 }

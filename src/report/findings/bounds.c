@@ -58,6 +58,14 @@ static bool is_launched_later(const findings *f, uint32_t work, uint32_t lane, i
     return false;
 }
 
+/* The start of an activity that began while the one before it on its queue still ran: as long after that one's start, or
+ * when it is over. */
+static int64_t overlapping(const findings *f, uint32_t before, uint32_t n)
+{
+    int64_t start = f->new_starts[before] + (f->graph->starts[n] - f->graph->starts[before]), end = new_end(f, before);
+    return start < end ? start : end;
+}
+
 static int64_t new_start(const findings *f, uint32_t n)
 {
     const hd_graph *g = f->graph;
@@ -70,7 +78,10 @@ static int64_t new_start(const findings *f, uint32_t n)
         bool is_wait = g->edge_kinds[e] == HD_EDGE_SYNC && start != INT64_MIN; /* its thread's edge comes first */
         if (is_wait && findings_is_work(f, from) && is_launched_later(f, from, f->lanes[n], start)) continue;
         int64_t now = g->ends[from] <= g->starts[n] ? new_end(f, from) : f->new_starts[from];
-        if (e == bound) now += g->starts[n] - ready;
+        if (g->edge_kinds[e] == HD_EDGE_QUEUE && g->ends[from] > g->starts[n])
+            now = overlapping(f, from, n);
+        else if (e == bound)
+            now += g->starts[n] - ready;
         if (now > start) start = now;
     }
     return start == INT64_MIN ? g->starts[n] : start;
@@ -146,6 +157,34 @@ static int64_t busiest_since(const findings *f, int64_t time)
     return most;
 }
 
+static bool is_held_back(const findings *f, const hd_graph_piece *piece)
+{
+    return piece->is_delay && !findings_is_overlap(f, piece) && findings_is_work(f, piece->node) &&
+           f->scope.launches->works[f->works[piece->node - f->first_work]].launch == HD_NONE;
+}
+
+/* During the claimed host time, the delays on the path before activities without a launch: a path with the missing edges
+ * may lead through the host then, and not through these delays. */
+static int64_t held_back(const findings *f, uint32_t of)
+{
+    size_t first = 0, high = f->claim_count;
+    int64_t sum = 0;
+    HD_PARTITION_POINT(first, high, at, f->claims[at].of < of);
+    for (size_t i = first; i < f->claim_count && f->claims[i].of == of; i++) {
+        uint32_t node = f->claims[i].node;
+        if (findings_is_work(f, node)) continue;
+        int64_t from = f->graph->starts[node], until = f->graph->ends[node];
+        size_t low = 0, end = f->path_count;
+        HD_PARTITION_POINT(low, end, at, f->path[at].end_ns <= from);
+        for (; low < f->path_count && f->path[low].start_ns < until; low++) {
+            const hd_graph_piece *p = &f->path[low];
+            int64_t start = p->start_ns > from ? p->start_ns : from, stop = p->end_ns < until ? p->end_ns : until;
+            if (is_held_back(f, p)) sum = gpu_sum(sum, stop - start);
+        }
+    }
+    return sum;
+}
+
 static void set_not_known(finding *of, const char *reason)
 {
     of->saves = HD_NO_TIME;
@@ -177,6 +216,7 @@ static void bound_one(findings *f, uint32_t index)
     of->saves = whole;
     of->how = FINDING_BY_PATH;
     if (!of->frees_waits && !of->frees_queues) of->saves = of->path;
+    if (!of->frees_waits && of->is_of_host && !f->is_complete) of->saves = gpu_sum(of->path, held_back(f, index));
     if (of->saves > 0 && f->is_complete) {
         set_claims(f, index, true);
         int64_t by_replay = saved(f);

@@ -68,6 +68,14 @@ static bool find_busy(findings *f)
 
 /* ---- nodes ---- */
 
+/* How long a node lasts within the whole. */
+static int64_t time_within(const findings *f, uint32_t n)
+{
+    int64_t start = f->graph->starts[n] > f->from ? f->graph->starts[n] : f->from;
+    int64_t end = f->graph->ends[n] < f->until ? f->graph->ends[n] : f->until;
+    return end > start ? end - start : 0;
+}
+
 static bool index_nodes(findings *f)
 {
     const hd_graph *g = f->graph;
@@ -83,12 +91,13 @@ static bool index_nodes(findings *f)
         for (uint32_t i = 0; i < g->lanes[l].node_count; i++) f->lanes[g->lanes[l].first_node + i] = g->lanes[l].track;
     for (uint32_t n = f->first_work; n < g->node_count; n++)
         f->works[n - f->first_work] = gpu_work_at(&f->scope, g->slices[n]);
-    for (uint32_t n = 0; n < g->node_count; n++) {
-        int64_t start = g->starts[n] > f->from ? g->starts[n] : f->from;
-        int64_t end = g->ends[n] < f->until ? g->ends[n] : f->until;
-        f->left[n] = end > start ? end - start : 0;
-    }
+    for (uint32_t n = 0; n < g->node_count; n++) f->left[n] = time_within(f, n);
     return true;
+}
+
+int64_t findings_claimed(const findings *f, uint32_t node)
+{
+    return time_within(f, node) - f->left[node];
 }
 
 /* The threads of steps; other threads, which may only watch, do not make the whole longer. */
@@ -130,8 +139,11 @@ static hd_status find_path(findings *f, hd_error *err)
     uint32_t last = f->until > f->from ? last_node(f) : HD_NONE;
     if (last == HD_NONE) return HD_OK;
     HD_TRY(hd_graph_path(&f->path, &f->path_count, f->graph, last, f->from, f->until, err));
-    for (size_t i = 0; i < f->path_count; i++)
-        if (!f->path[i].is_delay) f->on_path[f->path[i].node] += f->path[i].end_ns - f->path[i].start_ns;
+    for (size_t i = 0; i < f->path_count; i++) {
+        const hd_graph_piece *p = &f->path[i];
+        bool is_before = findings_is_overlap(f, p);
+        if (is_before || !p->is_delay) f->on_path[p->node - is_before] += p->end_ns - p->start_ns;
+    }
     return HD_OK;
 }
 
@@ -212,6 +224,15 @@ static bool mark_names(findings *f)
     return names && f->names;
 }
 
+static bool uses_torch(const findings *f)
+{
+    for (uint32_t i = 0; i < hd_trace_string_count(f->scope.trace); i++) {
+        hd_string name = hd_trace_string(f->scope.trace, i);
+        if (f->names[i] && (findings_begins(name, "aten::") || findings_contains(name, "at::native::"))) return true;
+    }
+    return false;
+}
+
 /* ---- arguments ---- */
 
 /* Calls `read` for each activity that is of `name`. */
@@ -281,6 +302,7 @@ hd_status findings_prepare(findings *f, const hd_report_input *input, const gpu_
     HD_TRY(find_path(f, err));
     const hd_graph *g = f->graph;
     f->is_complete = !g->waits_without_work && !g->works_without_launch && !g->suspect_count && !g->threads_unexamined;
+    f->is_torch = uses_torch(f);
     f->is_slowed = hd_trace_find_string(f->scope.trace, "python_function", 15) != HD_NONE;
     HD_TRY(find_syncs(f, err));
     return gpu_gaps_init(&f->gaps, &f->scope, f->syncs.list, f->syncs.count, err);

@@ -36,18 +36,20 @@ typedef struct finding_rule {
     hd_finding_code about; /* docs/findings/CODE.md */
     /* NULL: another rule's finds it, or findings_add_memory */
     hd_status (*find)(findings *f, const struct finding_rule *rule, hd_error *err);
+    const char *plain_advice; /* for programs without PyTorch; NULL: the same */
     int least_part; /* findings_gather: 5 is a fifth of the whole on the path, or there is no finding; 0: any */
 } finding_rule;
 extern const finding_rule finding_overhead, finding_data_loading, finding_garbage_collection, finding_module_loading,
-    finding_device_allocation, finding_sync_item, finding_pageable_copy, finding_sync_copy, finding_sync_call,
-    finding_same_stream_communication, finding_exposed_communication, finding_exposed_copy, finding_tensor_cores,
-    finding_layout_conversions, finding_data_shuffle, finding_small_kernels, finding_kernel_hotspot, finding_gpu_bound,
-    finding_launch_bound, finding_host_bound, finding_idle_unknown, finding_slow_first_step, finding_slow_step,
-    finding_memory_limit, finding_cpu_starved, finding_recompilation, finding_host_collectives, finding_optimizer_loop,
-    finding_few_blocks, finding_small_collectives, finding_unfused_elementwise, finding_same_stream_copy,
-    finding_roofline_gap, finding_memory_growth, finding_allocator_retries, finding_memory_fragments,
-    finding_default_stream, finding_low_clock, finding_event_wait, finding_uneven_kernel, finding_uneven_collective,
-    finding_low_occupancy, finding_data_parallel, finding_slow_layer, finding_unaligned_matmul;
+    finding_device_allocation, finding_sync_item, finding_blocking_launch, finding_pageable_copy, finding_sync_copy,
+    finding_sync_call, finding_same_stream_communication, finding_exposed_communication, finding_exposed_copy,
+    finding_tensor_cores, finding_layout_conversions, finding_data_shuffle, finding_small_kernels,
+    finding_kernel_hotspot, finding_gpu_bound, finding_launch_bound, finding_host_bound, finding_idle_unknown,
+    finding_slow_first_step, finding_slow_step, finding_memory_limit, finding_cpu_starved, finding_recompilation,
+    finding_host_collectives, finding_optimizer_loop, finding_few_blocks, finding_small_collectives,
+    finding_unfused_elementwise, finding_same_stream_copy, finding_roofline_gap, finding_memory_growth,
+    finding_allocator_retries, finding_memory_fragments, finding_default_stream, finding_low_clock, finding_event_wait,
+    finding_uneven_kernel, finding_uneven_collective, finding_low_occupancy, finding_data_parallel, finding_slow_layer,
+    finding_unaligned_matmul, finding_missing_data;
 /* The table, in the order in which rules claim; ends with NULL. */
 extern const finding_rule *const finding_rules[];
 
@@ -92,6 +94,7 @@ struct findings {
     int64_t from, until; /* the whole: steps if the trace has some, else the span of its devices */
     bool has_steps;
     bool is_complete;        /* the graph has all waits and launches; else a replay holds nodes back wrongly */
+    bool is_torch;           /* operators or kernels are PyTorch's */
     bool is_slowed;          /* the profiler recorded Python's functions, which slows the host */
     uint32_t first_work;     /* node; those of queues follow */
     uint32_t *works;         /* by node less first_work */
@@ -149,6 +152,19 @@ static inline double findings_percent(int64_t part, int64_t whole)
 }
 /* The whole lasts until it ends: an activity, or a thread of steps, within the whole. */
 bool findings_is_measured(const findings *f, uint32_t node);
+/* The delay of an activity that began while the one before it on its queue still ran, as times are rounded: that one
+ * runs during the delay. */
+static inline bool findings_is_overlap(const findings *f, const hd_graph_piece *piece)
+{
+    return piece->is_delay && piece->edge == HD_EDGE_QUEUE &&
+           f->graph->ends[piece->node - 1] > f->graph->starts[piece->node];
+}
+/* How much of a node's time rules have claimed. What they leave of a kernel is what it needs in any case. */
+int64_t findings_claimed(const findings *f, uint32_t node);
+static inline bool findings_is_untouched(const findings *f, uint32_t node)
+{
+    return findings_claimed(f, node) == 0;
+}
 /* How long some work of these classes (bits 1 << gpu_class) runs on a device within the whole, and of that before
  * `until`. O(works). */
 enum { FINDINGS_ALL_CLASSES = (1 << GPU_CLASSES) - 1 };

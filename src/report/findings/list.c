@@ -17,6 +17,7 @@ const finding_rule *const finding_rules[] = {
     &finding_host_collectives,
     &finding_cpu_starved,
     &finding_sync_item,
+    &finding_blocking_launch,
     &finding_pageable_copy,
     &finding_sync_copy,
     &finding_sync_call,
@@ -52,6 +53,7 @@ const finding_rule *const finding_rules[] = {
     &finding_memory_limit,
     &finding_memory_fragments,
     &finding_memory_growth,
+    &finding_missing_data,
     NULL,
 };
 
@@ -79,12 +81,12 @@ static void set_trust(findings *f)
     }
 }
 
-/* Sort order: savings that can be had, then those that cannot be changed, then unknown ones, then those that come only
- * later. */
+/* Sort order: findings that save something, then unknown ones, then those that save something only later. */
+enum { SAVES, UNKNOWN, LATER };
+
 static int class_of(const finding *of)
 {
-    if (of->how == FINDING_NOT_KNOWN) return 2;
-    return of->saves <= 0 ? 3 : strcmp(of->rule->about.severity, "note") == 0;
+    return of->how == FINDING_NOT_KNOWN ? UNKNOWN : of->saves > 0 ? SAVES : LATER;
 }
 
 static int by_rank(const void *a, const void *b)
@@ -92,10 +94,12 @@ static int by_rank(const void *a, const void *b)
     const finding *x = a, *y = b;
     int c = class_of(x), d = class_of(y);
     if (c != d) return c < d ? -1 : 1;
-    int64_t p = c < 2 ? x->saves : c == 2 ? x->amount : x->then, q = d < 2 ? y->saves : d == 2 ? y->amount : y->then;
+    int64_t p = c == SAVES ? x->saves : c == UNKNOWN ? x->amount : x->then;
+    int64_t q = d == SAVES ? y->saves : d == UNKNOWN ? y->amount : y->then;
     /* Possible waits for other ranks are ranked below this rank's own activity. */
-    if (c == 2 && x->has_other_ranks != y->has_other_ranks) return x->has_other_ranks - y->has_other_ranks;
+    if (c == UNKNOWN && x->has_other_ranks != y->has_other_ranks) return x->has_other_ranks - y->has_other_ranks;
     if (p != q) return p > q ? -1 : 1;
+    if (!x->trust_reason != !y->trust_reason) return x->trust_reason ? 1 : -1;
     return strcmp(x->text, y->text);
 }
 

@@ -9,7 +9,9 @@
 
 #include "base/memory/vector.h"
 #include "base/sorted.h"
+#include "model/roles/trace_roles.h"
 #include "report/findings/finding.h"
+#include "report/properties.h"
 #include "trace/event.h"
 #include "trace/ranks.h"
 
@@ -211,7 +213,8 @@ static void add_finding(hd_table_builder *b, const summary *s, const finding *f)
     report_cell_int(b, f->whole);
     gpu_cell_ratio(b, f->amount == HD_NO_TIME ? 0 : f->amount, f->amount == HD_NO_TIME ? 0 : f->whole, 100);
     hd_table_add_text(b, f->text);
-    hd_table_add_text(b, f->rule->about.advice);
+    bool is_plain = f->rule->plain_advice && !s->findings.is_torch;
+    hd_table_add_text(b, is_plain ? f->rule->plain_advice : f->rule->about.advice);
     add_text(b, f->reason);
     hd_table_add_text(b, doubts ? "doubtful" : f->trust_reason ? "inferred" : "firm");
     add_text(b, f->trust_reason);
@@ -225,6 +228,45 @@ static hd_status add_findings(hd_report *out, summary *s, hd_error *err)
     hd_table_builder *b;
     HD_TRY(report_builder(&b, &report_summary_about, "findings", err));
     for (uint32_t i = 0; i < s->findings.count; i++) add_finding(b, s, &s->findings.list[i]);
+    return report_add(out, b, err);
+}
+
+/* ---- what the trace is ---- */
+
+/* The models of the devices that have activities, each once: "NVIDIA A100, Tesla V100". */
+typedef struct models {
+    const gpu_scope *scope;
+    char text[200];
+} models;
+
+static bool add_model(void *user, report_properties *p)
+{
+    models *m = user;
+    bool is_active = false;
+    for (uint32_t d = 0; d < m->scope->device_count && !is_active; d++)
+        is_active =
+            m->scope->devices[d].device == p->id && (p->rank == HD_NO_NUMBER || p->rank == m->scope->devices[d].rank);
+    size_t used = strlen(m->text);
+    if (is_active && p->name && !strstr(m->text, p->name) && used + strlen(p->name) + 3 < sizeof m->text)
+        snprintf(m->text + used, sizeof m->text - used, "%s%s", used ? ", " : "", p->name);
+    return true;
+}
+
+static hd_status add_trace(hd_report *out, const summary *s, hd_error *err)
+{
+    const hd_trace_facts *facts = hd_trace_facts_of(s->trace);
+    const findings *f = &s->findings;
+    models m = {.scope = &f->scope};
+    hd_table_builder *b;
+    if (!report_properties_read(s->trace, add_model, &m)) return HD_NOMEM(err);
+    HD_TRY(report_builder(&b, &report_summary_about, "trace", err));
+    if (!f->scope.device_count) return report_add(out, b, err);
+    add_text(b, hd_producer_of(s->trace));
+    report_cell_int(b, facts->rank);
+    report_cell_int(b, facts->world_size);
+    hd_table_add_count(b, f->scope.device_count);
+    add_text(b, s->options->model ? s->options->model : *m.text ? m.text : NULL);
+    report_cell_int(b, f->until > f->from ? findings_whole(f) : HD_NO_TIME);
     return report_add(out, b, err);
 }
 
@@ -311,6 +353,7 @@ static hd_status add_tables(hd_report *out, summary *s, hd_error *err)
 {
     size_t rows = s->options->rows;
     hd_status status = add_findings(out, s, err);
+    if (status == HD_OK) status = add_trace(out, s, err);
     if (status == HD_OK) status = add_steps(out, s, err);
     if (status == HD_OK) status = add_rows(out, s, BREAKDOWN, "breakdown", "breakdown", SIZE_MAX, err);
     if (status == HD_OK) status = add_rows(out, s, KERNELS, "kernels", "kernels", rows, err);
@@ -368,6 +411,15 @@ static const hd_report_column findings_columns[] = {
     {"id", HD_VALUE_INT, GPU_ID_OF "that event"},
     {"evidence", HD_VALUE_STRING, "ids of the longest, at most five, separated by commas"},
     GPU_COLUMN_DOUBT,
+    {0},
+};
+static const hd_report_column trace_columns[] = {
+    {"producer", HD_VALUE_STRING, "the program that wrote it; null: unknown"},
+    {"rank", HD_VALUE_INT, "of the whole trace; null: unknown, or several"},
+    {"world_size", HD_VALUE_INT, "ranks in its job; null: unknown"},
+    {"devices", HD_VALUE_COUNT, "GPUs with activities; there is no row without any"},
+    {"model", HD_VALUE_STRING, "of these GPUs; null: the trace does not say"},
+    {"whole", HD_VALUE_DURATION, "the time that findings are about"},
     {0},
 };
 static const hd_report_column steps_columns[] = {
@@ -433,6 +485,7 @@ static const hd_report_column memory_columns[] = {
 
 static const hd_report_table_about tables[] = {
     {"findings", "what to do first, by what it saves at most", findings_columns},
+    {"trace", "what the trace is of", trace_columns},
     {"steps", "how long steps take, by rank", steps_columns},
     {"breakdown", "where the time of each device goes; see report breakdown", breakdown_columns, HD_CHART_BARS,
      "rank,device", "compute,exposed_communication,exposed_copy,idle"},

@@ -131,7 +131,7 @@ static void add_implicit(hd_table_builder *b, const gpu_aggregate *a, uint32_t g
 {
     const sync_row *key = gpu_group_key(&a->groups, group); /* no more than the key of it */
     (void)column;
-    hd_table_add_bool(b, key->kind == HD_SYNC_COPY || key->op != HD_STRING_NONE);
+    hd_table_add_bool(b, key->kind == HD_SYNC_COPY || key->kind == HD_SYNC_LAUNCH || key->op != HD_STRING_NONE);
 }
 
 static hd_status add_tables(hd_report *out, syncs *t, hd_error *err)
@@ -175,7 +175,8 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 static const hd_report_column columns[] = {
     GPU_COLUMNS_RANK,
     {"call", HD_VALUE_STRING, "name of the API call", GPU_FILL(TEXT, sync_row, call)},
-    {"kind", HD_VALUE_STRING, "waits for a device, stream or event; copy: a copy that returns when it is done",
+    {"kind", HD_VALUE_STRING,
+     "waits for a device, stream or event; copy, launch: returns when what it launches is done",
      GPU_FILL(WORD, sync_row, kind, .words = hd_sync_kind_names)},
     {"op", HD_VALUE_STRING, "the innermost operator around it", GPU_FILL(STRING, sync_row, op)},
     {"frame", HD_VALUE_STRING, "the innermost Python frame around it", GPU_FILL(STRING, sync_row, frame)},
@@ -185,7 +186,7 @@ static const hd_report_column columns[] = {
     {"longest", HD_VALUE_DURATION, "of the calls", GPU_FILL(MAX, sync_row, duration)},
     {"gpu_busy", HD_VALUE_DURATION, "part of the total in which a GPU runs activities of its process",
      GPU_FILL(SUM, sync_row, busy)},
-    {"implicit", HD_VALUE_BOOL, "not requested by the program: a copy, or an operator such as aten::item",
+    {"implicit", HD_VALUE_BOOL, "not requested by the program: a copy or launch, or an operator such as aten::item",
      GPU_FILL_OWN(add_implicit)},
     {0},
 };

@@ -440,7 +440,7 @@ static const hd_report_table_about tables[] = {
      .columns = part_columns,
      .chart = HD_CHART_BARS,
      .chart_label = "what",
-     .chart_values = "min,mean,max"},
+     .chart_values = "cost"},
     {.name = "ranks", .meaning = "a row per rank: its steps and their parts", .columns = rank_columns},
     {.name = "kernels", .meaning = "a row per kernel: its time on each rank", .columns = name_columns},
     {.name = "operators", .meaning = "a row per operator: its time on each rank", .columns = name_columns},

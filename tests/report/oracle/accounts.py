@@ -91,21 +91,40 @@ SYNC_KINDS = {"Device": "device", "Stream": "stream", "Event": "event", "Ctx": "
 COPY = re.compile(r"(?:Runtime: |Driver: )?(?:cuda|cu|hip|aclrt)Memcpy(?!.*Async)")
 
 
+def is_within(call, work):
+    return call.start <= work.start and work.end <= call.end
+
+
 def is_awaited_memset(call, work):
-    return "Memset" in call.name and "Async" not in call.name and call.start <= work.start and work.end <= call.end
+    return "Memset" in call.name and "Async" not in call.name and is_within(call, work)
+
+
+def blocking_names(trace):
+    """Of calls in which kernels of their own run for half of the time or more, and end in them."""
+    calls = {w.launch.index: w.launch for w in trace.works if w.launch is not None}
+    inside, total = collections.Counter(), collections.Counter()
+    for call in calls.values():
+        total[call.name] += call.end - call.start
+    for w in trace.works:
+        if w.launch is not None and w.role == "kernel" and is_within(w.launch, w):
+            inside[w.launch.name] += w.end - w.start
+    return {name for name, ns in inside.items() if ns and 2 * ns >= total[name]}
 
 
 def sync_calls(trace):
     """[(call, kind)] of the outermost."""
     awaited = {w.launch.index for w in trace.works if w.launch is not None and
                (w.role == "copy" and "Pageable" in w.name or w.role == "set" and is_awaited_memset(w.launch, w))}
+    blocking = blocking_names(trace)
+    launching = {w.launch.index for w in trace.works if w.launch is not None and w.launch.name in blocking and
+                 w.role == "kernel" and is_within(w.launch, w)}
     found = {}
     for call in trace.calls:
         said = SYNC.match(call.name) or ACL_SYNC.match(call.name)
         if said:
             found[call.index] = (call, SYNC_KINDS[said.group(1)])
-        elif COPY.match(call.name) or call.index in awaited:
-            found[call.index] = (call, "copy")
+        elif COPY.match(call.name) or call.index in awaited | launching:
+            found[call.index] = (call, "launch" if call.name in blocking and not COPY.match(call.name) else "copy")
     around = Around([call for call, _ in found.values()], [(call.row, call.start) for call, _ in found.values()])
     return [(call, kind) for call, kind in found.values()
             if not any(outer_first(o) < outer_first(call) for o in around.at(call.row, call.start))]

@@ -127,13 +127,22 @@ def check_breakdown(seed, t, works, options, window=(None, None)):
                  times["idle"])
 
 
+def awaits_kernel(t, c):
+    """Kernels of their own run in calls of this name for half of the time or more, and this call has one."""
+    own = [(w.launch, w) for w in t.works if w.launch is not None and w.launch.name == c.name]
+    inside = [(o, w) for o, w in own if w.role == "kernel" and o.start <= w.start and w.end <= o.end]
+    total = sum({id(o): o.end - o.start for o, _ in own}.values())
+    kernels = sum(w.end - w.start for _, w in inside)
+    return 0 < kernels and total <= 2 * kernels and any(o is c for o, _ in inside)
+
+
 def sync_calls(t):
     found = []
     for c in t.calls:
         name = c.name
         copy = any(w.launch is c and w.role == "copy" and "Pageable" in w.name for w in t.works)
         memset = name == "cudaMemset" and any(w.launch is c and w.role == "set" and c.start <= w.start and w.end <= c.end for w in t.works)
-        if name.endswith("Synchronize") or name in ("cudaMemcpy", "hipMemcpyWithStream") or copy or memset:
+        if name.endswith("Synchronize") or name in ("cudaMemcpy", "hipMemcpyWithStream") or copy or memset or awaits_kernel(t, c):
             found.append(c)
     return [c for c in found if not any(order(o) < order(c) and o.row == c.row and runs(o, c.start) for o in found)]
 

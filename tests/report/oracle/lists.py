@@ -443,7 +443,7 @@ def syncs(scope):
         rows.append({**rank_cells(scope, rank, step), "call": name, "kind": kind, "op": op, "frame": frame,
                      "calls": len(group), "total": sum(times), "mean": nearest(ratio(sum(times), len(times))),
                      "longest": max(times), "gpu_busy": sum(overlap) if scope.works else None,
-                     "implicit": kind == "copy" or op is not None})
+                     "implicit": kind in ("copy", "launch") or op is not None})
     return {"syncs": ordered(rows, "total")}
 
 

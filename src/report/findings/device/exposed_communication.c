@@ -84,6 +84,8 @@ const finding_rule finding_same_stream_communication = {
     .about.advice =
         "Run collectives on a stream of their own (async_op=True, a process group per use), so that compute that does "
         "not need them goes on.",
+    .plain_advice =
+        "Communicate on a stream of its own, ordered by events, so that compute that does not need the data goes on.",
     .find = find_shared,
 };
 
@@ -93,5 +95,8 @@ const finding_rule finding_exposed_communication = {
     .about.meaning = "collectives that no compute hides",
     .about.advice = "First see who is late: heddle report stragglers RANKS. Then overlap more: DDP bucket_cap_mb, "
                     "gradient_as_bucket_view, FSDP prefetch; fewer and larger collectives; bf16 gradients.",
+    .plain_advice =
+        "First see who is late: heddle report stragglers RANKS. Then overlap more: start communication as soon as its "
+        "data is ready, on a stream of its own, while the rest is computed; fewer and larger messages, smaller types.",
     .find = find,
 };

@@ -92,5 +92,7 @@ const finding_rule finding_exposed_copy = {
     .about.advice =
         "Copy on a stream of its own while the step before computes (prefetch), from pinned memory; keep on the GPU "
         "what is needed again.",
+    .plain_advice = "Copy on a stream of its own while kernels run (double buffering), from pinned memory; keep on the "
+                    "GPU what is needed again; GPU-aware MPI sends without a copy to the host.",
     .find = find,
 };

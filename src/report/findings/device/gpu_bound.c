@@ -6,7 +6,7 @@
 static bool is_compute(const findings *f, uint32_t node, void *user)
 {
     (void)user;
-    return findings_is_of_class(f, node, GPU_COMPUTE);
+    return findings_is_of_class(f, node, GPU_COMPUTE) && findings_is_untouched(f, node);
 }
 
 static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
@@ -27,6 +27,8 @@ const finding_rule finding_gpu_bound = {
     .about.advice =
         "Make kernels faster or fewer: heddle report kernels, operators and flops; lower precision, torch.compile for "
         "fusion, FlashAttention.",
+    .plain_advice = "Make kernels faster or fewer: heddle report kernels lists them; fewer bytes (fusion, smaller "
+                    "types, better reuse in shared memory), libraries for what they have.",
     .find = find,
     .least_part = 2,
 };

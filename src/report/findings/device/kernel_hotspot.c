@@ -8,7 +8,8 @@ enum { LEAST_PART = 4 }; /* a quarter of the whole */
 
 static bool is_name(const findings *f, uint32_t node, void *user)
 {
-    return findings_is_of_class(f, node, GPU_COMPUTE) && findings_name(f, node) == *(const uint32_t *)user;
+    return findings_is_of_class(f, node, GPU_COMPUTE) && findings_is_untouched(f, node) &&
+           findings_name(f, node) == *(const uint32_t *)user;
 }
 
 /* The name of the kernels that take most, of these times by node, and how much. HD_STRING_NONE: there are none; false:
@@ -20,7 +21,9 @@ static bool find_name(uint32_t *out, int64_t *out_ns, const findings *f, const i
     for (uint32_t n = f->first_work; sums && n < f->graph->node_count; n++) {
         const gpu_work *work = findings_work(f, n);
         uint32_t name = findings_name(f, n);
-        if (work->class != GPU_COMPUTE || work->device == HD_NONE || name == HD_STRING_NONE) continue;
+        if (work->class != GPU_COMPUTE || work->device == HD_NONE || name == HD_STRING_NONE ||
+            !findings_is_untouched(f, n))
+            continue;
         sums[name] = gpu_sum(sums[name], times[n]);
         if (times[n] > 0 && (*out == HD_STRING_NONE || sums[name] > sums[*out])) *out = name;
     }

@@ -128,7 +128,9 @@ static bool claim_parts(findings *f, const gap *g)
         const gpu_work *work = findings_work(f, n);
         uint32_t op = work->launch == HD_NONE ? HD_NONE : g->ops.op_of[work->launch];
         if (op == HD_NONE || work->class != GPU_COMPUTE || g->parts[op] <= 0) continue;
-        fine = findings_claim(f, n, (int64_t)(g->parts[op] * (double)gpu_duration(work)));
+        /* Less what others have claimed: the rest of the time is what the roofline allows. */
+        int64_t lost = (int64_t)(g->parts[op] * (double)gpu_duration(work));
+        fine = findings_claim(f, n, lost - findings_claimed(f, n));
     }
     return fine;
 }

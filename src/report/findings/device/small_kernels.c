@@ -29,6 +29,8 @@ const finding_rule finding_small_kernels = {
     .about.advice =
         "Fuse them: torch.compile, fused optimizers (fused=True), larger batches; streams side by side where they "
         "do not need one another.",
+    .plain_advice = "Fuse them, or give each more to do (batches, larger tiles of the domain); CUDA or HIP graphs; "
+                    "streams side by side where they do not need one another.",
     .find = find,
     .least_part = 5,
 };

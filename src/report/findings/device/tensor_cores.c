@@ -13,7 +13,8 @@ static bool is_name(hd_string name)
         "sgemm", "_simt_", "scudnn", "dgrad_engine<float", "wgrad_alg0_engine<float", "implicit_convolve_sgemm"};
     static const char *const mma[] = {"tensorop", "tf32", "s1688", "s16816", "884",    "1688",
                                       "16816",    "hmma", "xmma",  "wgmma",  "tcgen05"};
-    return FINDINGS_HAS(name, simt) && !FINDINGS_HAS(name, mma);
+    bool is_winograd = findings_contains(name, "winograd_nonfused") && findings_contains(name, "<float");
+    return (is_winograd || FINDINGS_HAS(name, simt)) && !FINDINGS_HAS(name, mma);
 }
 
 typedef struct model {
@@ -85,5 +86,7 @@ const finding_rule finding_tensor_cores = {
     .about.advice = "torch.autocast('cuda', dtype=torch.bfloat16) (float16 on V100 and T4), or "
                     "torch.set_float32_matmul_precision('high') and "
                     "torch.backends.cudnn.allow_tf32 = True for TF32.",
+    .plain_advice = "cublasSetMathMode(CUBLAS_TF32_TENSOR_OP_MATH) or NVIDIA_TF32_OVERRIDE=1 for TF32, 16-bit inputs "
+                    "with 32-bit sums (cublasGemmEx), in JAX jax_default_matmul_precision.",
     .find = find,
 };

@@ -90,7 +90,8 @@ const finding_rule finding_cpu_starved = {
     .about.code = "cpu-starved",
     .about.severity = "warning",
     .about.meaning = "the threads of the host stall, as if there were too few CPUs",
-    .about.advice = "Give each rank CPUs of its own: cpuset and cgroup quota (nproc, /sys/fs/cgroup/cpu.max), numactl "
+    .about.advice = "Give each rank CPUs of its own: cpuset and cgroup quota (nproc, /sys/fs/cgroup/cpu.max), srun "
+                    "--cpu-bind, numactl "
                     "or torchrun's "
                     "--numa-binding, OMP_NUM_THREADS, fewer DataLoader workers. A faster network or GPU does not help.",
     .find = find,

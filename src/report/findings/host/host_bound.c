@@ -131,5 +131,8 @@ const finding_rule finding_host_bound = {
     .about.advice =
         "Give the host less to do for each launch: torch.compile or CUDA graphs, larger batches, fused optimizers "
         "(fused=True), zero_grad(set_to_none=True). heddle report idle names what it did in each gap.",
+    .plain_advice = "Let the host run ahead: launch the next kernels before it does work of its own, do that work on "
+                    "other threads or on the GPU, launch loops as CUDA or HIP graphs; in JAX jit the whole step. "
+                    "heddle report idle names what the host did in each gap.",
     .find = find,
 };

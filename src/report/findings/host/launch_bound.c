@@ -2,7 +2,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "model/host/syncs.h"
 #include "report/findings/finding.h"
+
+/* It is long since its kernel is: another rule's. */
+static bool waits(const findings *f, const hd_launch *launch)
+{
+    uint32_t sync = findings_sync_of(f, launch->row);
+    return sync != HD_NONE && f->syncs.list[sync].user == HD_SYNC_LAUNCH;
+}
 
 typedef struct launching {
     uint8_t *rows; /* bits, by row of the slice table */
@@ -26,7 +34,8 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
     for (size_t i = 0; i < l->launch_count; i++) {
         const hd_launch *launch = &l->launches[i];
         int64_t work = 0;
-        if (!launch->work_count || launch->start_ns < f->from || launch->start_ns >= f->until) continue;
+        if (!launch->work_count || launch->start_ns < f->from || launch->start_ns >= f->until || waits(f, launch))
+            continue;
         for (uint32_t k = 0; k < launch->work_count; k++)
             work = gpu_sum(work, l->works[l->work_order[launch->first_work + k]].duration_ns);
         all++;
@@ -50,5 +59,7 @@ const finding_rule finding_launch_bound = {
     .about.meaning = "launches take the host longer than their work takes the GPU",
     .about.advice = "Launch less: CUDA graphs or torch.compile(mode=\"reduce-overhead\"), fused kernels and optimizers "
                     "(fused=True, foreach=True), larger batches.",
+    .plain_advice = "Launch less: larger or fused kernels, batched library calls (cublasGemmBatched, cufftPlanMany), "
+                    "CUDA or HIP graphs for loops that repeat.",
     .find = find,
 };

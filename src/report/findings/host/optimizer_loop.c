@@ -40,7 +40,8 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
         return HD_OK;
     }
     of->is_of_host = true;
-    snprintf(of->text, sizeof of->text, "The optimizer takes the host %s, with %llu launches a step: %s, %llu call%s.",
+    snprintf(of->text, sizeof of->text,
+             "Without its waits, the optimizer takes the host %s, with %llu launches a step: %s, %llu call%s.",
              findings_amount(amount, of), (unsigned long long)each, findings_longest(name, f, of),
              (unsigned long long)of->events, FINDINGS_S(of->events));
     return HD_OK;

@@ -18,5 +18,7 @@ const finding_rule finding_pageable_copy = {
     .about.meaning = "copies of memory that is not pinned make the host wait",
     .about.advice = "Pin the memory and do not wait: DataLoader(pin_memory=True), tensor.pin_memory(), .to(device, "
                     "non_blocking=True); cudaHostAlloc elsewhere.",
+    .plain_advice = "Pin the memory (cudaMallocHost, cudaHostRegister, hipHostMalloc) and copy with cudaMemcpyAsync on "
+                    "a stream of its own while kernels run; one large copy in place of several.",
     .find = find,
 };

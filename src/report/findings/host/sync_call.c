@@ -6,7 +6,7 @@
 
 static bool is_one(const findings *f, uint32_t sync)
 {
-    return f->syncs.list[sync].user != HD_SYNC_COPY;
+    return f->syncs.list[sync].user != HD_SYNC_COPY && f->syncs.list[sync].user != HD_SYNC_LAUNCH;
 }
 
 static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
@@ -32,5 +32,8 @@ const finding_rule finding_sync_call = {
     .about.advice =
         "Wait for an event only where the result is read; leave out torch.cuda.synchronize() and timers that call it; "
         "order streams by events (cudaStreamWaitEvent).",
+    .plain_advice = "Wait only before a result is read or sent: leave out cudaDeviceSynchronize between kernels of one "
+                    "stream, order streams by events (cudaStreamWaitEvent), exchange halos while inner points are "
+                    "computed; CUDA-aware MPI.",
     .find = find,
 };

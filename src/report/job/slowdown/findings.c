@@ -19,7 +19,7 @@
 
 const hd_report_column job_findings_columns[] = {
     {"code", HD_VALUE_STRING,
-     "cpu-starved, late-rank, uneven-ranks, uneven-stages or transfers; docs/findings has a page for each"},
+     "cpu-starved, host-bound, late-rank, uneven-ranks, uneven-stages or transfers; docs/findings has a page for each"},
     {"severity", HD_VALUE_STRING, "warning: it can be changed; note: so it is"},
     {"saves", HD_VALUE_DURATION, "at most, of the time between the first and the last collective"},
     {"how", HD_VALUE_STRING, "ranks: the job simulated without it"},
@@ -33,16 +33,13 @@ const hd_report_column job_findings_columns[] = {
 
 const hd_finding_code job_finding_codes[JOB_FINDINGS] = {
     {"late-rank", "warning", "some ranks come late to collectives, and the others wait for them",
-     "Look at these ranks alone: heddle report summary on their traces, and heddle report stragglers for when; often "
-     "CPU "
-     "binding, another process on the host, uneven batches, or a slow GPU."},
+     "Look at these ranks alone: heddle summary on their traces, and heddle stragglers for when. Often it is CPU "
+     "binding, another process on the host, uneven batches or parts of the domain, or a slow GPU."},
     {"uneven-ranks", "warning", "ranks wait for one another, though none is late for long",
-     "Give each rank its own CPUs (cpuset, numactl, OMP_NUM_THREADS), even batches, and collect garbage on all ranks "
-     "at "
-     "once."},
+     "Give each rank its own CPUs (srun --cpu-bind, mpirun --bind-to core, numactl, OMP_NUM_THREADS) and even batches "
+     "or parts of the domain; collect garbage on all ranks at once."},
     {"transfers", "warning", "collectives take time also where no rank waits",
      "Overlap them with compute, send fewer bytes (bf16, sharding, larger buckets), or use a faster link; heddle "
-     "report "
      "communication has their bandwidth."},
     {"uneven-stages", "warning", "a stage of the pipeline computes longer than the others",
      "Move layers to other stages: embedding and head count as layers (Megatron's "
@@ -134,7 +131,7 @@ static void add_row(job_state *s, const hd_finding_code *about, double after, do
         hd_table_add_null(s->b);
 }
 
-enum { NAMED = 8 };
+enum { NAMED = 8, WORTH = 10 }; /* WORTH: a tenth of the whole */
 
 /* "0 and 6", "0, 6 and 7", "0, 1, 2 and 9 more"; and of all "0,6". */
 static void name_late(char out[120], char list[160], const job_state *s)
@@ -186,8 +183,9 @@ static void add_uneven(job_state *s)
     add_row(s, &job_finding_codes[1], slow_simulate(s->j, false), s->waited, text, NULL);
 }
 
-/* The job with hosts that are not the limit: between collectives ranks take only the busy time of their devices. */
-static hd_status simulate_busy(double *out, const hd_job *of, hd_table_builder *lost, hd_error *err)
+/* The job with hosts that are not the limit: between collectives ranks take only the busy time of their devices, of which
+ * *out_busy is the sum, mean over ranks. */
+static hd_status simulate_busy(double *out, double *out_busy, const hd_job *of, hd_table_builder *lost, hd_error *err)
 {
     slow_job j = {.of = of, .kept_operation = NO_OPERATION, .wants_busy = true};
     hd_status status = job_roles_init(&j.roles, &of, 1, false, lost, err);
@@ -196,17 +194,34 @@ static hd_status simulate_busy(double *out, const hd_job *of, hd_table_builder *
     if (status == HD_OK) {
         for (uint32_t m = 0; m < j.members.count; m++) j.kept[m] = true;
         *out = slow_simulate(&j, false);
+        *out_busy = 0;
+        for (uint32_t m = 0; m < j.members.count; m++)
+            for (size_t i = j.list[m].first + 1; i < j.list[m + 1].first; i++)
+                *out_busy += (double)j.visits[i].gap / j.members.count;
     }
     slow_job_deinit(&j);
     return status;
 }
 
 /* The same as of a trace. */
-static const hd_finding_code *about_starved(void)
+static const hd_finding_code *about(const char *code)
 {
     size_t i = 0;
-    while (strcmp(hd_finding_code_at(i)->code, "cpu-starved") != 0) i++;
+    while (strcmp(hd_finding_code_at(i)->code, code) != 0) i++;
     return hd_finding_code_at(i);
+}
+
+static void add_host(job_state *s, double after, double busy)
+{
+    char text[300], waits[HD_VALUE_TEXT_BYTES], whole[HD_VALUE_TEXT_BYTES];
+    double host = 0;
+    for (uint32_t m = 0; m < s->j->members.count; m++) host += s->compute[m] / s->j->members.count;
+    host -= busy;
+    if (host * WORTH < s->whole) return;
+    snprintf(text, sizeof text,
+             "The hosts set the pace: between collectives the GPUs are idle for %s of %s (%.1f %%), mean over ranks.",
+             hd_text_duration(waits, llround(host)), hd_text_duration(whole, llround(s->whole)), 100 * host / s->whole);
+    add_row(s, about("host-bound"), after, host, text, NULL);
 }
 
 static void add_starved(job_state *s, const job_starved *of, double after)
@@ -221,7 +236,7 @@ static void add_starved(job_state *s, const job_starved *of, double after)
         "The hosts' threads make no progress for %s of %s (%.1f %%), mean over ranks, in %u different operators.%s",
         hd_text_duration(still, llround(of->still)), hd_text_duration(whole, llround(s->whole)),
         100 * of->still / s->whole, of->names, at_once);
-    add_row(s, about_starved(), after, of->still, text, NULL);
+    add_row(s, about("cpu-starved"), after, of->still, text, NULL);
 }
 
 static void add_transfers(job_state *s)
@@ -248,8 +263,6 @@ static void add_stages(job_state *s, const job_stages *of)
     add_row(s, &job_finding_codes[3], of->after, of->longest - of->mean, text, NULL);
 }
 
-enum { STARVED = 10 }; /* a tenth of the whole */
-
 hd_status job_add_findings(hd_table_builder *b, const hd_job *of, hd_table_builder *lost, hd_error *err)
 {
     slow_job j = {.of = of, .kept_operation = NO_OPERATION};
@@ -268,10 +281,11 @@ hd_status job_add_findings(hd_table_builder *b, const hd_job *of, hd_table_build
         status = job_find_starved(&starved, &j, lost, err);
         if (status == HD_OK && is_like && !find_late(&s)) status = HD_NOMEM(err);
         if (is_like && status == HD_OK) {
-            bool is_starved = starved.names >= GPU_STALL_NAMES && starved.still * STARVED >= s.whole;
-            double after = s.whole;
-            if (is_starved) status = simulate_busy(&after, of, lost, err);
-            if (is_starved && status == HD_OK) add_starved(&s, &starved, after);
+            bool is_starved = starved.names >= GPU_STALL_NAMES && starved.still * WORTH >= s.whole;
+            double after = s.whole, busy = 0;
+            status = simulate_busy(&after, &busy, of, lost, err);
+            if (status == HD_OK && is_starved) add_starved(&s, &starved, after);
+            if (status == HD_OK && !is_starved && !s.late) add_host(&s, after, busy);
             if (s.late)
                 add_late(&s);
             else if (!is_starved)
