@@ -15,7 +15,7 @@ packages="gcc g++ clang meson ninja-build pkg-config python3 libisal-dev libzstd
           libotf2-trace-dev libexpat1-dev libmicrohttpd-dev libsqlite3-dev libedit-dev libdw-dev liblzma-dev otf2-tools protobuf-compiler libcmocka-dev zstd clang-format libclang-rt-14-dev
           nodejs npm"
 case "${1:-}" in
-test) packages="$packages time linux-perf trace-cmd abigail-tools chromium python3-pip python3-dev python3-venv zsh fish cmake
+test) packages="$packages time linux-perf trace-cmd abigail-tools valgrind chromium python3-pip python3-dev python3-venv zsh fish cmake
                           libopenmpi-dev openmpi-bin libmpich-dev mpich iproute2" ;;
 dist) packages="$packages dpkg-dev nasm make libelf-dev zlib1g-dev libbz2-dev python3-dev python3-venv" ;;
 dist-aarch64) packages="$packages dpkg-dev python3-venv make libelf-dev zlib1g-dev libbz2-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" ;;

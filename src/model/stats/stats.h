@@ -7,7 +7,7 @@
 
 __extension__ typedef __int128 gpu_i128;
 
-/* Around the types of keys: bytes between members, which nobody sets, would be part of the key. */
+/* Around the types of keys: unset bytes between members would be part of the key. */
 #define GPU_KEY _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic error \"-Wpadded\"")
 #define GPU_KEY_END _Pragma("GCC diagnostic pop")
 
