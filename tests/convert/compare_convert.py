@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 """convert --fix does what fix does, on synthetic and real traces.
 
-usage: tests/convert/compare_convert.py --heddle PROGRAM [FILE...]
+usage: tests/convert/compare_convert.py --heddle PROGRAM [--rest|--all] [FILE...]
 
 For each trace, `fix` and then `convert` must write the same bytes as `convert --fix`: the repair that patches the text and
 the one that makes a new trace are one. And `convert` on its own must write what reading its output writes again. Without
-files: traces of `heddle synth`, and every Chrome JSON up to 100 MB in $HEDDLE_SHARED/data, or ../shared/data beside the
-project, where that is present; of ranks, which are alike, the first.
+files: traces of `heddle synth`, and the Chrome JSON in $HEDDLE_SHARED/data, or ../shared/data beside the project, that
+tests/sizes.py says; of ranks, which are alike, the first.
 """
 import argparse
 import json
@@ -20,7 +20,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 SHARED = Path(os.environ.get("HEDDLE_SHARED") or ROOT.parent / "shared")
 DATA = ("chrome", "cupti", "kineto", "ranks", "rocm", "xray")
-LIMIT_BYTES = 100_000_000
+sys.path.insert(0, str(ROOT / "tests"))
+import sizes  # noqa: E402
 
 
 class Failure(Exception):
@@ -67,19 +68,19 @@ def real():
     for folder in DATA:
         for path in sorted((SHARED / "data" / folder).rglob("*.json*")):
             if path.name.endswith((".json", ".json.gz")) and not re.search("memory_timeline|rocprofv3|rank[1-7]", path.name):
-                if path.stat().st_size * (10 if path.suffix == ".gz" else 1) < LIMIT_BYTES:
-                    yield path
+                yield path
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--heddle", required=True)
+    sizes.options(parser)
     parser.add_argument("files", nargs="*", type=Path)
     args = parser.parse_args()
     count = failed = 0
     with tempfile.TemporaryDirectory(prefix="heddle-convert-") as folder:
         work = Path(folder)
-        files = args.files or [*synthetic(args.heddle, work), *real()]
+        files = args.files or [*([] if args.choice == "rest" else synthetic(args.heddle, work)), *sizes.chosen(real(), args.choice)]
         for path in files:
             count += 1
             try:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Real traces of ../shared/data written as OTF2 archives and read back: what comes back is what went in.
 
-usage: otf2_round.py --copy PROGRAM --heddle HEDDLE [FILE...]
+usage: otf2_round.py --copy PROGRAM --heddle HEDDLE [--rest|--all] [FILE...]
 
 Each trace goes to JSON twice, directly and by way of an archive. Every event must be in both, with its times in ns, name,
 category, pid, tid, id, phase and typed arguments, but for as many as the writer's ledger says were lost; begin and end events
 become one slice. Tracks with events have the same names, labels and order, top-level keys the same values. `heddle check`
-finds nothing of its own ("otf2.…") in the archive. Skips where the traces are absent.
+finds nothing of its own ("otf2.…") in the archive. Which traces, tests/sizes.py says. Skips where they are absent.
 """
 import argparse
 import collections
@@ -20,6 +20,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import sizes  # noqa: E402
 
 SKIP = 77
 FILES = ["kineto/nccl_data", "kineto/b200_eager", "kineto/mi250_minitoy", "kineto/normalization_layer_test",
@@ -346,12 +349,13 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--copy", required=True)
     parser.add_argument("--heddle", required=True)
+    sizes.options(parser)
     parser.add_argument("files", nargs="*", type=pathlib.Path)
     options = parser.parse_args()
     root = pathlib.Path(os.environ.get("HEDDLE_SOURCE_ROOT", pathlib.Path(__file__).parents[2]))
     data = pathlib.Path(os.environ.get("HEDDLE_SHARED", root.parent / "shared")) / "data"
     gc.disable()  # it would walk millions of objects again and again, and none of them is in a cycle
-    files = options.files or [p for name in FILES for p in sorted(data.glob(name + ".json*"))]
+    files = options.files or sizes.chosen([p for name in FILES for p in sorted(data.glob(name + ".json*"))], options.choice)
     if not files:
         print(f"skipped: no traces in {data}")
         return SKIP
@@ -362,7 +366,7 @@ def main():
         if problem:
             bad += 1
             print(f"{path}: {problem[:3000]}")
-    ranks = [] if options.files else sorted((data / "ranks" / "dlrm").glob("rank*.json*"))
+    ranks = [] if options.files or options.choice == "rest" else sorted((data / "ranks" / "dlrm").glob("rank*.json*"))
     with tempfile.TemporaryDirectory() as folder:
         problem = compare_ranks(options.heddle, ranks, pathlib.Path(folder)) if ranks else None
         problem = problem or (compare_apart(options.heddle, ranks, pathlib.Path(folder)) if ranks else None)
