@@ -233,6 +233,11 @@ int cli_usage_error(cli_run *run, const char *format, ...) HD_PRINTF(2, 3);
 /* A usage error if the output is the same file as the input (by any path), which would be lost; `hint` is appended.
  * Either may be NULL, or - for a stream. main.c compares the option "output" with the operands for every command. */
 int cli_spare_input(cli_run *run, const char *out, const char *input, const char *hint);
+/* The same of each input of an option. */
+int cli_spare_inputs(cli_run *run, const char *out, const cli_texts *inputs);
+/* A usage error unless the sides of a --diff are two operands, or --before and --after; without --diff these are refused.
+ * `operands`: what the two are called, as "OLD NEW". */
+int cli_check_sides(cli_run *run, bool is_diff, const cli_texts *before, const cli_texts *after, const char *operands);
 
 /* ---- value.c ---- */
 

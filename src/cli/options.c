@@ -76,6 +76,24 @@ int cli_spare_input(cli_run *run, const char *out, const char *input, const char
     return cli_usage_error(run, "'%.100s' is an input, and would be lost: write to another file%s", out, hint);
 }
 
+int cli_spare_inputs(cli_run *run, const char *out, const cli_texts *inputs)
+{
+    int status = CLI_OK;
+    for (size_t i = 0; i < inputs->count && status == CLI_OK; i++)
+        status = cli_spare_input(run, out, inputs->items[i], "");
+    return status;
+}
+
+int cli_check_sides(cli_run *run, bool is_diff, const cli_texts *before, const cli_texts *after, const char *operands)
+{
+    bool by_option = before->count && after->count;
+    if (before->count + after->count && (!is_diff || !by_option || run->operand_count))
+        return cli_usage_error(run, "--before and --after are the two sides of --diff, in place of %s", operands);
+    if (is_diff && run->operand_count != (by_option ? 0 : 2))
+        return cli_usage_error(run, "--diff needs two files, %s, or --before FILE... and --after FILE...", operands);
+    return CLI_OK;
+}
+
 bool cli_is_flag(const cli_option *option)
 {
     return option->kind == CLI_FLAG || (option->kind == CLI_GIVEN && !option->value);

@@ -32,12 +32,9 @@ static int fill_options(cli_run *run, hd_flame_options *flame, flame_out *out)
     if (status == CLI_OK) status = cli_parse_time(run, &flame->from, "--from", o->from);
     if (status == CLI_OK) status = cli_parse_time(run, &flame->until, "--until", o->until);
     if (status != CLI_OK) return status;
-    bool by_option = o->before.count && o->after.count;
-    if (o->before.count + o->after.count && (!o->diff || !by_option || run->operand_count))
-        return cli_usage_error(run, "--before and --after are the two sides of --diff, in place of OLD NEW");
-    if (!by_option && run->operand_count < 1) return cli_usage_error(run, "name a FILE");
-    if (o->diff && run->operand_count != (by_option ? 0 : 2))
-        return cli_usage_error(run, "--diff needs two files, OLD NEW, or --before FILE... and --after FILE...");
+    if (!o->before.count && !o->after.count && !run->operand_count) return cli_usage_error(run, "name a FILE");
+    status = cli_check_sides(run, o->diff, &o->before, &o->after, "OLD NEW");
+    if (status != CLI_OK) return status;
     if (o->diff && out->format == HD_FLAME_SPEEDSCOPE)
         return cli_usage_error(run, "speedscope has no form for --diff: write .svg or .folded");
     if (o->cpu && (o->diff || run->operand_count != 1))
@@ -58,10 +55,9 @@ static int fill_options(cli_run *run, hd_flame_options *flame, flame_out *out)
         status = cli_spare_input(run, out->path, run->operands[i], "");
         if (status != CLI_OK) return status;
     }
-    const cli_texts *const sides[] = {&o->before, &o->after};
-    for (int side = 0; side < 2; side++)
-        for (size_t i = 0; i < sides[side]->count; i++)
-            if ((status = cli_spare_input(run, out->path, sides[side]->items[i], "")) != CLI_OK) return status;
+    status = cli_spare_inputs(run, out->path, &o->before);
+    if (status == CLI_OK) status = cli_spare_inputs(run, out->path, &o->after);
+    if (status != CLI_OK) return status;
     const hd_convert_options patterns = {.names = o->names, .from = flame->from, .until = flame->until};
     return hd_convert_options_valid(&patterns, &run->err) == HD_OK ? CLI_OK : CLI_USAGE;
 }

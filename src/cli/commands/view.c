@@ -374,13 +374,8 @@ static int serve(cli_run *run, const char *const *paths, size_t count, size_t be
 static int check_sides(cli_run *run)
 {
     const struct view_options *o = run->options;
-    bool by_option = o->before.count && o->after.count;
-    if (o->before.count + o->after.count && (!o->diff || !by_option || run->operand_count))
-        return cli_usage_error(run, "--before and --after are the two sides of --diff, in place of BEFORE AFTER");
-    if (o->diff && run->operand_count != (by_option ? 0 : 2))
-        return cli_usage_error(run, "--diff needs two files, BEFORE AFTER, or --before FILE... and --after FILE...");
-    if (!by_option && run->operand_count < 1) return cli_usage_error(run, "name a FILE");
-    return CLI_OK;
+    int status = cli_check_sides(run, o->diff, &o->before, &o->after, "BEFORE AFTER");
+    return status == CLI_OK && !o->diff && !run->operand_count ? cli_usage_error(run, "name a FILE") : status;
 }
 
 /* Those of the side before come first. Of a diff with a file that does not exist nothing is shown. */

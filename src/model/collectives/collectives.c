@@ -8,6 +8,7 @@
 #include "base/memory/large.h"
 #include "model/host/slices.h"
 #include "trace/event.h"
+#include "trace/text.h"
 
 /* ---- sizes of types, bandwidths ---- */
 
@@ -53,9 +54,7 @@ bool gpu_bus_factor(double *out, gpu_collective collective, int64_t ranks)
 bool gpu_bus_factor_named(double *out, hd_string collective, int64_t ranks)
 {
     for (int i = 0; i < GPU_COLLECTIVES; i++) {
-        const char *name = gpu_collective_names[i];
-        if (strlen(name) == collective.size && memcmp(name, collective.data, collective.size) == 0)
-            return gpu_bus_factor(out, (gpu_collective)i, ranks);
+        if (hd_string_is(collective, gpu_collective_names[i])) return gpu_bus_factor(out, (gpu_collective)i, ranks);
     }
     return false;
 }

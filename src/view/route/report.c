@@ -331,24 +331,26 @@ static void put_cell(hd_json_out *json, const char *column, const hd_table *tabl
 /* Steps with the trace that they are of, and their start in it. */
 static void put_steps(hd_json_out *json, const hd_table *steps, view_session *session)
 {
+    const size_t start = hd_table_find_column(steps, "start"), pair = hd_table_find_column(steps, "pair"),
+                 side = hd_table_find_column(steps, "side"), input = hd_table_find_column(steps, "input"),
+                 length = hd_table_find_column(steps, "length"), compared = hd_table_find_column(steps, "compared");
     uint32_t before;
     view_session_diff(&before, session);
     view_json_key(json, "steps");
     hd_json_put_text(json, "[");
     for (size_t row = 0; row < hd_table_row_count(steps); row++) {
-        size_t size, start = hd_table_find_column(steps, "start"), pair = hd_table_find_column(steps, "pair");
+        size_t size;
         if (hd_table_is_null(steps, row, start)) continue;
-        bool is_after = *hd_table_get_string(&size, steps, row, hd_table_find_column(steps, "side")) == 'a';
-        uint32_t trace =
-            (is_after ? before : 0) + (uint32_t)hd_table_get_int(steps, row, hd_table_find_column(steps, "input"));
+        bool is_after = *hd_table_get_string(&size, steps, row, side) == 'a';
+        uint32_t trace = (is_after ? before : 0) + (uint32_t)hd_table_get_int(steps, row, input);
         view_scene *scene;
         view_session_scene(&scene, session, trace);
         hd_json_put_text(json, json->data[json->size - 1] == '[' ? "{" : ",\n{");
         view_json_int(json, "trace", trace);
         put_cell(json, "step", steps, row);
         view_json_int(json, "start", hd_table_get_int(steps, row, start) - view_scene_start(scene));
-        view_json_int(json, "length", hd_table_get_int(steps, row, hd_table_find_column(steps, "length")));
-        view_json_bool(json, "compared", hd_table_get_bool(steps, row, hd_table_find_column(steps, "compared")));
+        view_json_int(json, "length", hd_table_get_int(steps, row, length));
+        view_json_bool(json, "compared", hd_table_get_bool(steps, row, compared));
         if (!hd_table_is_null(steps, row, pair)) view_json_int(json, "pair", hd_table_get_int(steps, row, pair));
         hd_json_put_text(json, "}");
     }

@@ -354,15 +354,13 @@ static int save_side(cli_run *run)
 static int spare_inputs(cli_run *run)
 {
     const struct diff_options *o = run->options;
-    const cli_texts *const sides[] = {&o->before, &o->after};
     const char *const outputs[] = {o->junit, o->save, o->output};
     int status = CLI_OK;
     for (int out = 0; out < 3; out++) {
         for (int i = 0; i < run->operand_count && status == CLI_OK; i++)
             status = cli_spare_input(run, outputs[out], run->operands[i], "");
-        for (int side = 0; side < 2; side++)
-            for (size_t i = 0; i < sides[side]->count && status == CLI_OK; i++)
-                status = cli_spare_input(run, outputs[out], sides[side]->items[i], "");
+        if (status == CLI_OK) status = cli_spare_inputs(run, outputs[out], &o->before);
+        if (status == CLI_OK) status = cli_spare_inputs(run, outputs[out], &o->after);
     }
     return status;
 }

@@ -283,7 +283,7 @@ hd_status job_add_findings(hd_table_builder *b, const hd_job *of, hd_table_build
         if (is_like && status == HD_OK) {
             bool is_starved = starved.names >= GPU_STALL_NAMES && starved.still * WORTH >= s.whole;
             double after = s.whole, busy = 0;
-            status = simulate_busy(&after, &busy, of, lost, err);
+            if (is_starved || !s.late) status = simulate_busy(&after, &busy, of, lost, err);
             if (status == HD_OK && is_starved) add_starved(&s, &starved, after);
             if (status == HD_OK && !is_starved && !s.late) add_host(&s, after, busy);
             if (s.late)
