@@ -15,15 +15,15 @@ packages="gcc g++ clang meson ninja-build pkg-config python3 libisal-dev libzstd
           libotf2-trace-dev libexpat1-dev libmicrohttpd-dev libsqlite3-dev libedit-dev libdw-dev liblzma-dev otf2-tools protobuf-compiler libcmocka-dev zstd clang-format libclang-rt-14-dev
           nodejs npm"
 case "${1:-}" in
-test) packages="$packages time linux-perf trace-cmd abigail-tools valgrind chromium python3-pip python3-dev python3-venv zsh fish cmake
+test) packages="$packages time linux-perf trace-cmd abigail-tools valgrind chromium-headless-shell python3-pip python3-dev python3-venv zsh fish cmake
                           libopenmpi-dev openmpi-bin libmpich-dev mpich iproute2" ;;
 dist) packages="$packages dpkg-dev nasm make libelf-dev zlib1g-dev libbz2-dev python3-dev python3-venv" ;;
 dist-aarch64) packages="$packages dpkg-dev python3-venv make libelf-dev zlib1g-dev libbz2-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" ;;
 musl) packages="$packages musl-tools dpkg-dev nasm make" ;;
-site) packages="python3 python3-pip python3-venv nodejs npm chromium" ;;
+site) packages="python3 python3-pip python3-venv nodejs npm chromium-headless-shell" ;;
 deb) packages="build-essential debhelper dpkg-dev lintian debootstrap gcc meson ninja-build pkg-config python3 libisal-dev libzstd-dev libxxhash-dev
                libotf2-trace-dev libexpat1-dev libmicrohttpd-dev libsqlite3-dev libedit-dev libdw-dev libelf-dev liblzma-dev nodejs npm" ;;
-bench) packages="$packages libsimdjson-dev isal time python3-otf2" ;;
+bench) packages="$packages libsimdjson-dev isal time python3-otf2 chromium" ;;
 esac
 root=$(dirname "$0")/..
 
@@ -45,6 +45,8 @@ installed() {
 
 missing=
 for package in $packages; do
+    # Others than Debian have the browser with its windows alone.
+    if [ "$package" = chromium-headless-shell ] && ! grep -qs '^ID=debian' /etc/os-release; then package=chromium; fi
     if installed "$package"; then continue; fi
     # On other releases the package has another version in its name, and only `make fuzz` needs it.
     if [ "$package" = libclang-rt-14-dev ] && ! grep -qs '^VERSION_ID="12"' /etc/os-release; then continue; fi

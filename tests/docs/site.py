@@ -5,7 +5,6 @@ and nothing is loaded from another place. Then, where there is a browser, site.m
 usage: tests/docs/site.py build/site
 """
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,6 +13,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(1, str(ROOT / "tests/web"))
+import chromium  # noqa: E402
 
 
 class Page(HTMLParser):
@@ -67,12 +68,12 @@ def faults(site):
 def main(site):
     found = list(faults(Path(site)))
     print("\n".join(found[:50]))
-    node, chromium = shutil.which("node") or shutil.which("nodejs"), shutil.which("chromium") or shutil.which("chromium-browser")
-    if not node or not chromium or not (ROOT / "tests/web/node_modules/playwright-core").is_dir():
-        print("no node, chromium or tests/web/node_modules: not tried in a browser")
+    node, browser, missing = chromium.tools()
+    if missing:
+        print(f"no {missing}: not tried in a browser")
         return bool(found)
     with tempfile.TemporaryDirectory(prefix="heddle-site-") as folder:
-        done = subprocess.run([node, ROOT / "tests/docs/site.mjs", chromium, Path(site).resolve()], env={**os.environ, "HOME": folder, "TMPDIR": folder})
+        done = subprocess.run([node, ROOT / "tests/docs/site.mjs", browser, Path(site).resolve()], env={**os.environ, "HOME": folder, "TMPDIR": folder})
     return bool(found) or done.returncode != 0
 
 

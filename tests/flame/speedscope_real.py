@@ -18,14 +18,14 @@ import collections
 import json
 import random
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
-sys.path[1:1] = [str(TESTS), str(TESTS / "format")]
+sys.path[1:1] = [str(TESTS), str(TESTS / "format"), str(TESTS / "web")]
+import chromium  # noqa: E402
 import perfetto_model as model  # noqa: E402
 from rounds import rounds, seed  # noqa: E402
 
@@ -237,18 +237,14 @@ def main():
     parser.add_argument("--heddle", required=True)
     parser.add_argument("files", nargs="*", type=Path)
     options = parser.parse_args()
-    node, chromium = (next(filter(None, map(shutil.which, names)), None)
-                      for names in (("node", "nodejs"), ("chromium", "chromium-browser")))
-    modules = TESTS / "web/node_modules"
-    for what, there in (("node", node), ("chromium", chromium), ("playwright-core", (modules / "playwright-core").is_dir()),
-                        ("speedscope", (modules / "speedscope").is_dir())):
-        if not there:
-            print(f"skipped: there is no {what}; tools/setup.sh test sees to it")
-            return SKIP
+    node, browser, missing = chromium.tools("speedscope")
+    if missing:
+        print(f"skipped: there is no {missing}; tools/setup.sh test sees to it")
+        return SKIP
     failed = 0
     with tempfile.TemporaryDirectory(prefix="heddle-speedscope-") as folder:
         jobs = [(path.name, path, []) for path in options.files] or inputs(Path(folder))
-        engine = [node, TESTS / "web/speedscope.mjs", chromium]
+        engine = [node, TESTS / "web/speedscope.mjs", browser]
         for name, problems, there in check(options.heddle, engine, jobs, Path(folder)):
             failed += bool(problems)
             print("\n  ".join([f"{'FAIL' if problems else 'ok  '} {name}: {there}"] + problems))

@@ -12,11 +12,12 @@ its page.
 """
 import argparse
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+import chromium
 
 HERE = Path(__file__).resolve().parent
 SKIP = 77
@@ -25,10 +26,6 @@ VIEWS = {"page_open": ["small", "ranks", "busy37", "one_event"], "page_draw": ["
          "page_keys": ["small"], "page_select": ["small", "busy37"], "page_query": ["small", "ranks"], "page_tracks": ["small", "only_counters"],
          "page_trouble": ["small", "busy37"], "page_mouse": ["small"], "page_seen": ["small", "ranks", "questions"], "page_real": ["one_event"],
          "page_report": ["ranks"], "page_job": ["job", "one_event", "ranks"]}
-
-
-def first_of(*names):
-    return next((path for path in map(shutil.which, names) if path), None)
 
 
 def has_view(heddle):
@@ -48,12 +45,10 @@ def main():
     args = parser.parse_args()
     if not args.make_flames and not (args.heddle and args.test):
         parser.error("--make-flames, or --heddle and --test")
-    node, chromium = first_of("node", "nodejs"), first_of("chromium", "chromium-browser")
-    for what, there in (("node", node), ("chromium", chromium),
-                        ("tests/web/node_modules", (HERE / "node_modules" / "playwright-core").is_dir())):
-        if not there:
-            print(f"skipped: there is no {what}; tools/setup.sh sees to it")
-            return SKIP
+    node, browser, missing = chromium.tools()
+    if missing:
+        print(f"skipped: there is no {missing}; tools/setup.sh sees to it")
+        return SKIP
     if args.heddle and not has_view(args.heddle):
         print("skipped: this heddle was built without the page (libmicrohttpd, node and npm are needed)")
         return SKIP
@@ -64,7 +59,7 @@ def main():
         env = {**os.environ, "HOME": folder, "TMPDIR": folder, "HEDDLE_DELAY": args.delay or ""}
         if args.make_flames:
             subprocess.run([args.make_flames.resolve(), inputs], check=True)
-            return subprocess.run([node, HERE / "flame.test.mjs", chromium, inputs, *args.names], env=env).returncode
+            return subprocess.run([node, HERE / "flame.test.mjs", browser, inputs, *args.names], env=env).returncode
         heddle = args.heddle.resolve()
         subprocess.run([sys.executable, HERE / "make_views.py", inputs, "--heddle", heddle, *VIEWS.get(args.test, [])],
                        check=True)
@@ -72,7 +67,7 @@ def main():
             one = inputs / "one.hds"
             subprocess.run([heddle, "summarize", "-q", inputs / "job_rank0.json", "-o", one], check=True)
             subprocess.run([args.make_job.resolve(), one, "4096", inputs / "many.hds"], check=True)
-        return subprocess.run([node, HERE / f"{args.test}.test.mjs", chromium, inputs, heddle, *args.names],
+        return subprocess.run([node, HERE / f"{args.test}.test.mjs", browser, inputs, heddle, *args.names],
                               env=env).returncode
 
 
