@@ -13,9 +13,9 @@ LEAN := -Doptimization=g -Ddebug=false -Db_ndebug=false -Dbench=false
 LEAN_C := -g1 -DXXH_NO_INLINE_HINTS=1 -Wno-maybe-uninitialized
 # Each test is a program, and gold links in half the time of bfd's ld.
 LD_FAST = $(if $(shell command -v ld.gold),CC_LD=gold)
-# What can differ without sanitizers, and what need not run with them; tests/meson.build says which in "plain" and "data",
-# and why.
-PLAIN := --suite plain --suite command --suite capture --suite cli --suite devices --suite record --no-suite slow --no-suite long
+# What `make test` leaves to `make test-all`, and what that runs with sanitizers (tests/meson.build says why).
+PLAIN := --no-suite slow --no-suite long --no-suite fuzz
+SANITIZED := --no-suite command --no-suite long
 # Each test runs under time(1), which writes down its CPU time: tools/test_summary.py holds that against tests/budgets.txt.
 # Time limits only guard against hangs, and grow on a machine that is slow at the moment (tests/patience.py).
 #   $(call RUN_TESTS,BUILD,LOG) OPTIONS OF MESON
@@ -24,14 +24,16 @@ RUN_TESTS = p=$${HEDDLE_TEST_PATIENCE:-$$(tests/patience.py)}; \
     $(if $(TIME),--wrapper "$(TIME) -q -a -o $(CURDIR)/$(1)/meson-logs/cpu.txt -f '%U %S %C'")
 TIME = $(shell command -v /usr/bin/time)
 # Browsers, servers, launchers and what records wait for one another a third of their time: more tests at once than there
-# are cores, and meanwhile the next build is compiled, as far as its tests need it.
+# are cores.
 export MESON_TESTTHREADS ?= $(shell echo $$(($$(nproc) * 3 / 2 + 1)))
-NEXT := build/plain/compile.log
+# A build as far as some of its tests need it.
+#   $(call BUILD_FOR,BUILD,OPTIONS)
+BUILD_FOR = tools/build_for.py $(MESON) $(1) $(2)
 # A command that says nothing unless it fails.
 quiet = @out=$$($(1) 2>&1) || { echo "$$out" >&2; exit 1; }
 
 .DEFAULT_GOAL := build
-.PHONY: help setup build release check-release portable demo static-libs dist test-dist wheel test-wheel static-libs-aarch64 dist-aarch64 test-dist-aarch64 deb test-deb site test-site test test-all test-threads test-gpu test-musl bench fuzz install format check-format clean
+.PHONY: help setup setup-test build release check-release portable demo static-libs dist test-dist wheel test-wheel static-libs-aarch64 dist-aarch64 test-dist-aarch64 deb test-deb site test-site test test-all test-threads test-gpu test-musl bench fuzz install format check-format clean
 
 help:                 ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -120,38 +122,42 @@ check-release:        ## the part of these checks that takes no time
 demo: build           ## build, then repair a damaged trace before your eyes
 	@tools/demo.sh build/release/src/cli/heddle
 
-build/asan/build.ninja: | setup
+build/asan/build.ninja: | setup-test
 	$(call quiet,CC=gcc $(LD_FAST) $(MESON) setup build/asan $(LEAN) -Dwerror=true -Dc_args='$(LEAN_C) -fsanitize-undefined-trap-on-error' $(SANITIZE))
 
-build/plain/build.ninja: | setup
+build/plain/build.ninja: | setup-test
 	$(call quiet,CC=clang $(LD_FAST) $(MESON) setup build/plain -Doptimization=1 -Ddebug=false -Dwerror=true -Db_ndebug=false -Dbench=false -Dpython=auto)
 
-build/tsan/build.ninja: | setup
+build/tsan/build.ninja: | setup-test
 	$(call quiet,CC=gcc $(LD_FAST) $(MESON) setup build/tsan $(LEAN) -Dc_args='$(LEAN_C)' -Db_sanitize=thread -Db_lundef=false)
 
-test: setup build/asan/build.ninja build/plain/build.ninja  ## the tests: with ASan and UBSan (gcc), and what needs no sanitizer (clang)
+setup-test:
+	@tools/setup.sh test-packages
+
+test: setup-test build/plain/build.ninja  ## the tests (clang)
 	@rm -f build/*/meson-logs/testlog* build/*/meson-logs/cpu.txt
-	@tools/setup.sh test & tools=$$!; $(MESON) compile -C build/asan || { wait; exit 1; }; wait $$tools
-	@status=0; nice -n 19 tools/build_for.py $(MESON) build/plain $(PLAIN) >$(NEXT) 2>&1 & next=$$!; \
-	 $(call RUN_TESTS,build/asan,testlog) --no-suite command --no-suite long || status=1; \
-	 wait $$next || { cat $(NEXT); exit 1; }; \
+	@tools/setup.sh test & tools=$$!; $(call BUILD_FOR,build/plain,$(PLAIN)) || { wait; exit 1; }; wait $$tools
+	@status=0; \
 	 $(call RUN_TESTS,build/plain,testlog) $(PLAIN) || status=1; \
-	 tools/test_summary.py build/asan build/plain || status=1; \
+	 tools/test_summary.py build/plain || status=1; \
 	 exit $$status
 
-# Of build/plain and build/tsan only what their tests need is built.
-test-all: test build/tsan/build.ninja  ## the tests, those that take long, and tests of threads with TSan
-	@tools/build_for.py $(MESON) build/plain --suite long
-	@status=0; \
+# While one build's tests run and wait, the next is compiled.
+test-all: test build/asan/build.ninja build/tsan/build.ninja  ## these, with ASan and UBSan (gcc) those of the library and the command, with TSan those of threads, and what takes long
+	@$(call BUILD_FOR,build/asan,$(SANITIZED))
+	@status=0; next=build/tsan/compile.log; \
+	 { nice -n 19 $(call BUILD_FOR,build/plain,--suite long) && nice -n 19 $(call BUILD_FOR,build/tsan,--suite threads); } >$$next 2>&1 & built=$$!; \
+	 $(call RUN_TESTS,build/asan,testlog) $(SANITIZED) || status=1; \
+	 wait $$built || { cat $$next; exit 1; }; \
 	 $(call RUN_TESTS,build/plain,testlog-long) --suite long || status=1; \
 	 $(call RUN_TESTS,build/tsan,testlog) --suite threads || status=1; \
-	 tools/test_summary.py build/asan build/plain build/tsan || status=1; \
+	 tools/test_summary.py build/plain build/asan build/tsan || status=1; \
 	 exit $$status
 
 test-gpu: build       ## the acceptance test on a GPU (ONLY=driver,torch for parts of it); without one it says what it would do
 	@tests/gpu/run.py --heddle build/release/src/cli/heddle --out build/gpu-results $(if $(ONLY),--only $(ONLY))
 
-test-threads: setup build/tsan/build.ninja  ## all unit tests under ThreadSanitizer
+test-threads: build/tsan/build.ninja  ## all unit tests under ThreadSanitizer
 	@$(call RUN_TESTS,build/tsan,testlog) --no-suite slow --no-suite command --no-suite long --no-suite tree
 
 test-musl: build build/plain/build.ninja  ## results of gcc, clang and another C library, musl, byte by byte over all fixtures

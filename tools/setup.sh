@@ -2,7 +2,8 @@
 # Installs what Heddle's build and tests need and this machine lacks (Debian and Ubuntu).
 # Quiet and without the network when nothing is missing.
 #   tools/setup.sh          what `make` and `make demo` need; the modules that the page is built with (in src/view/web)
-#   tools/setup.sh test     and what `make test` needs besides: a browser, what drives it, speedscope and Perfetto (in tests/web), CUPTI (in tests/capture)
+#   tools/setup.sh test-packages  and the packages that `make test` needs besides: its build looks for some of them
+#   tools/setup.sh test     and what drives the browser, speedscope and Perfetto (in tests/web), CUPTI (in tests/capture), peers (in build/peers)
 #   tools/setup.sh bench    and what `make bench` needs besides
 #   tools/setup.sh dist     and what `make dist` needs besides: archives to link in, and what builds those that Debian lacks
 #   tools/setup.sh dist-aarch64  and the compiler for aarch64, with qemu-user to try what it makes
@@ -15,7 +16,7 @@ packages="gcc g++ clang meson ninja-build pkg-config python3 libisal-dev libzstd
           libotf2-trace-dev libexpat1-dev libmicrohttpd-dev libsqlite3-dev libedit-dev libdw-dev liblzma-dev otf2-tools protobuf-compiler libcmocka-dev zstd clang-format libclang-rt-14-dev
           nodejs npm"
 case "${1:-}" in
-test) packages="$packages time linux-perf trace-cmd abigail-tools valgrind chromium-headless-shell python3-pip python3-dev python3-venv zsh fish cmake
+test | test-packages) packages="$packages time linux-perf trace-cmd abigail-tools valgrind chromium-headless-shell python3-pip python3-dev python3-venv zsh fish cmake
                           libopenmpi-dev openmpi-bin libmpich-dev mpich iproute2" ;;
 dist) packages="$packages dpkg-dev nasm make libelf-dev zlib1g-dev libbz2-dev python3-dev python3-venv" ;;
 dist-aarch64) packages="$packages dpkg-dev python3-venv make libelf-dev zlib1g-dev libbz2-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" ;;

@@ -58,7 +58,7 @@ def run_script(script, env):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--heddle", type=Path, default=HERE.parent.parent / "build/asan/src/cli/heddle")
+    parser.add_argument("--heddle", type=Path, default=HERE.parent.parent / "build/plain/src/cli/heddle")
     parser.add_argument("--update", action="store_true")
     parser.add_argument("--shared", action="store_true")
     parser.add_argument("names", nargs="*")
