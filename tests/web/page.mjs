@@ -1,19 +1,18 @@
 // page.mjs - the page of `heddle view` under test: servers, opening it, its state, its keys
-//
-// usage of a test script: node page_NAME.test.mjs CHROMIUM DIR HEDDLE [NAME...], which run.py calls
 import assert from "node:assert/strict";
 import path from "node:path";
 import {PATIENCE, runTests} from "./browser.mjs";
 import {startView} from "./server.mjs";
 
-const [program, folder, heddle, ...only] = process.argv.slice(2);
+const [program, folder, heddle, names, ...only] = process.argv.slice(2);
+export const scripts = names.split(",");
 export {folder, heddle, PATIENCE, program};
 export const file = name => path.join(folder, name);
 
 const tests = [];
 export const test = (name, body, options) => tests.push({name, body, options});
 
-// ---- servers: one for each set of files, for the whole script ----
+// ---- servers: one for each set of files, for all scripts ----
 
 const servers = new Map();
 export async function view(...names) {
@@ -29,7 +28,7 @@ const HARMLESS = /status of 409|\/favicon.ico$|GPU stall due to ReadPixels|Autom
 // Where nothing of the page is, but in the same place as it: Chromium keeps its process.
 export const rest = url => url.startsWith("http") ? new URL("/icon.svg", url).href : "about:blank";
 
-export async function run(options = {}) {
+export async function run() {
   for (const t of tests) {
     const body = t.body;
     t.body = async (page, more) => {
@@ -42,7 +41,7 @@ export async function run(options = {}) {
     };
   }
   let good = await runTests(tests, {program, only, allowed: url => /^(http:\/\/(127\.0\.0\.1|localhost):\d+\/|data:|blob:|about:)/.test(url),
-    rest, ...options});
+    rest});
   for (const server of servers.values()) {
     try {
       await (await server).stop();

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import {spawnSync} from "node:child_process";
 import {readChrome} from "./oracle.mjs";
-import {command, drawn, file, heddle, open, run, settled, setState, show, state, test, trackOf, until} from "./page.mjs";
+import {command, drawn, file, heddle, open, settled, setState, show, state, test, trackOf, until} from "./page.mjs";
 
 // Of the page's own work a frame, more than half of them, as many times as browser.mjs' fixed piece of work, of which more
 // than half count as well: far above what it needs (3 ms at most here, of 2), and a busy machine takes longer for both.
@@ -158,6 +158,3 @@ test("the trace without events says so", async page => {
   await open(page, "no_events.json");
   assert.match(await page.textContent("body"), /no events|nothing/i);
 });
-
-
-await run();

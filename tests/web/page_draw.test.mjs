@@ -1,7 +1,7 @@
 // page_draw.test.mjs - what is on the screen is what is in the file: pixels against exact busy time
 import assert from "node:assert/strict";
 import {busyTime, onTrack, readChrome} from "./oracle.mjs";
-import {drawn, file, open, placeOf, run, settled, setState, show, state, test, trackOf} from "./page.mjs";
+import {drawn, file, open, placeOf, settled, setState, show, state, test, trackOf} from "./page.mjs";
 import {barHeights, pixelAt, pixelsOf} from "./pixels.mjs";
 
 const busy = readChrome(file("busy37.json")), kernels = onTrack(busy, 0, 7);
@@ -145,5 +145,3 @@ test("the picture fits the device's pixels", async page => {
   for (const [pixels, wanted] of after) assert.ok(Math.abs(pixels - wanted) <= 1, after.join());
   assert.ok(after[0][0] !== sizes[0][0]);
 }, {context: {deviceScaleFactor: 1.5}});
-
-await run();

@@ -1,6 +1,6 @@
 // page_job.test.mjs - the Job panel over eight ranks: each figure against the traces' JSON, colours, order, keys, opening
 import assert from "node:assert/strict";
-import {file, open, PATIENCE, run, setState, state, test, until} from "./page.mjs";
+import {file, open, PATIENCE, setState, state, test, until} from "./page.mjs";
 import {readChrome} from "./oracle.mjs";
 import {readPng} from "./pixels.mjs";
 
@@ -443,5 +443,3 @@ test("a trace without steps says so", async page => {
   await setState(page, "tab", "job");
   await until(page, () => document.querySelector("#pane .hint")?.textContent.startsWith("No trace that was asked has steps"));
 });
-
-await run();

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import {readFileSync} from "node:fs";
 import {onTrack, readChrome} from "./oracle.mjs";
-import {clickEvent, drawn, file, open, pointAt, placeOf, run, settled, setState, show, state, still, test, trackOf, until} from "./page.mjs";
+import {clickEvent, drawn, file, open, pointAt, placeOf, settled, setState, show, state, still, test, trackOf, until} from "./page.mjs";
 
 const small = readChrome(file("small.json"));
 const WHOLE = {from: 0, until: 3000000};
@@ -376,5 +376,3 @@ test("who wants less motion gets none: the view jumps", async page => {
   await still(page);
   assert.equal(await page.evaluate(() => window.ranges.length), 2, "what it was, and where it goes");
 });
-
-await run();

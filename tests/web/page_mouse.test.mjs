@@ -1,6 +1,6 @@
 // page_mouse.test.mjs - the track list by mouse: fold, drag, menu, filter, hide and pin
 import assert from "node:assert/strict";
-import {drawn, open, placeOf, pointAtEvent, run, settled, show, state, test, trackOf, until} from "./page.mjs";
+import {drawn, open, placeOf, pointAtEvent, settled, show, state, test, trackOf, until} from "./page.mjs";
 
 const placesOf = page => page.evaluate(() => window.heddle.app.layout().places.map(p => ({key: p.key, name: p.track.name, rows: p.rows, collapsed: p.collapsed})));
 const placeOfKey = async (page, key) => (await placesOf(page)).find(p => p.key === key);
@@ -146,5 +146,3 @@ test("one button folds all, another unfolds all", async page => {
   const sections = (await state(page, "tracks")).filter(t => t.kind === "section").length;
   assert.ok((await placesOf(page)).length > sections);
 });
-
-await run();

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import {execFileSync} from "node:child_process";
 import fs from "node:fs";
 import {busyTime, onTrack, readChrome} from "./oracle.mjs";
-import {clickEvent, file, folder, heddle, open, placeOf, rest, run, settled, setState, show, state, test, trackOf, until, view} from "./page.mjs";
+import {clickEvent, file, folder, heddle, open, placeOf, rest, settled, setState, show, state, test, trackOf, until, view} from "./page.mjs";
 import {getJson, startView} from "./server.mjs";
 
 const small = readChrome(file("small.json"));
@@ -273,5 +273,3 @@ test("two sides of a diff begin together, in the colours of what changed, and a 
     await server.stop();
   }
 });
-
-await run();

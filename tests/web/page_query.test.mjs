@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import fs from "node:fs";
 import http from "node:http";
 import {onTrack, readChrome} from "./oracle.mjs";
-import {command, file, open, run, setState, settled, show, state, test, trackOf, until} from "./page.mjs";
+import {command, file, open, setState, settled, show, state, test, trackOf, until} from "./page.mjs";
 import {getJson} from "./server.mjs";
 
 const small = readChrome(file("small.json")), rank3 = readChrome(file("rank3.json"));
@@ -355,5 +355,3 @@ test("the server takes hostile queries, and says what is wrong", async page => {
   assert.equal((await fetch(new URL("/api/query", server.url))).status, 405);
   assert.ok((await getJson(new URL("/api/query/tables", server.url))).tables.length > 5);
 });
-
-await run();

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
-import {command, drawn, open, run, settled, setState, state, test, until} from "./page.mjs";
+import {command, drawn, open, settled, setState, state, test, until} from "./page.mjs";
 
 const shared = path.resolve(process.env.HEDDLE_SHARED ?? path.join(process.env.HEDDLE_SOURCE_ROOT ?? ".", "../shared"), "data");
 const flat = process.env.HEDDLE_REAL_TRACES;
@@ -101,5 +101,3 @@ for (const name of ["kineto/b200_eager.json.gz", "kineto/mi250_minitoy.json.gz",
     await zoomAbout(page);
   }, there(name));
 }
-
-await run();

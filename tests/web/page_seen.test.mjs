@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import {busyTime, onTrack, readChrome} from "./oracle.mjs";
 import "./start_tests.mjs";
-import {clickEvent, command, drawn, file, open, PATIENCE, placeOf, run, settled, setState, show, state, test, trackOf, until} from "./page.mjs";
+import {clickEvent, command, drawn, file, open, PATIENCE, placeOf, settled, setState, show, state, test, trackOf, until} from "./page.mjs";
 
 const small = readChrome(file("small.json")), gpu = onTrack(small, 0);
 const ranks = Array.from({length: 8}, (_, rank) => `rank${rank}.json`);
@@ -245,5 +245,3 @@ test("at 200 % the bar on top is two lines, all of it in the window", async page
   assert.deepEqual(await outside(), []);
   assert.ok(await height() <= 80, `${await height()} px`);
 });
-
-await run();

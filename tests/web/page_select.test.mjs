@@ -1,7 +1,7 @@
 // page_select.test.mjs - the exact table of what is selected, search, flows, fidelity and flame, against the file
 import assert from "node:assert/strict";
 import {busyTime, gapsOf, onTrack, readChrome, tableOf} from "./oracle.mjs";
-import {clickEvent, drawn, file, open, placeOf, pointAtEvent, run, settled, setState, show, state, test, trackOf, until} from "./page.mjs";
+import {clickEvent, drawn, file, open, placeOf, pointAtEvent, settled, setState, show, state, test, trackOf, until} from "./page.mjs";
 
 const small = readChrome(file("small.json")), busy = readChrome(file("busy37.json"));
 const near = (a, b, what) => assert.ok(Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(b)), `${what}: ${a}, not ${b}`);
@@ -398,5 +398,3 @@ test("a report has its chart, and the filter takes what is shown", async page =>
   for (const row of await cellsOf(page)) assert.ok(row.join(" ").includes(shown.split(" ")[0]), row.join());
   await page.check("#pane label:has-text('Chart') input").catch(() => {}); // as it was
 });
-
-await run();

@@ -1,7 +1,7 @@
 // page_tracks.test.mjs - collapse, pin, hide, reorder and filter; the page for those who use keys or a screen reader
 import assert from "node:assert/strict";
 import {onTrack, readChrome, unionOf} from "./oracle.mjs";
-import {drawn, file, open, placeOf, run, settled, setState, show, state, test, trackOf, until} from "./page.mjs";
+import {drawn, file, open, placeOf, settled, setState, show, state, test, trackOf, until} from "./page.mjs";
 import {barHeights, contrast, pixelsOf} from "./pixels.mjs";
 
 const small = readChrome(file("small.json"));
@@ -200,5 +200,3 @@ for (const scheme of ["light", "dark"]) {
     assert.deepEqual(weak.map(([t, f, b]) => `${t}: ${contrast(f, b).toFixed(2)}`), []);
   });
 }
-
-await run();

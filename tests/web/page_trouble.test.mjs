@@ -1,7 +1,7 @@
 // page_trouble.test.mjs - a server that is slow, fails, goes away, comes back as another; a browser without WebGL
 import assert from "node:assert/strict";
 import {launch, watch} from "./browser.mjs";
-import {drawn, file, heddle, open, PATIENCE, placeOf, program, run, settled, setState, show, state, test, trackOf, until, view} from "./page.mjs";
+import {drawn, file, heddle, open, PATIENCE, placeOf, program, settled, setState, show, state, test, trackOf, until, view} from "./page.mjs";
 import {pixelAt, pixelsOf} from "./pixels.mjs";
 import {startProxy, startView} from "./server.mjs";
 
@@ -227,6 +227,3 @@ test("a lost WebGL context is drawn again when it is restored", async page => {
     assert.ok(Date.now() < end, "the same picture");
   }
 });
-
-
-await run();

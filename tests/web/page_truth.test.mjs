@@ -1,7 +1,7 @@
 // page_truth.test.mjs - what a click, a box, a list and an address lead to is exactly what they say
 import assert from "node:assert/strict";
 import {onTrack, readChrome} from "./oracle.mjs";
-import {clickEvent, drawn, file, open, placeOf, run, setState, settled, show, state, test, trackOf, until} from "./page.mjs";
+import {clickEvent, drawn, file, open, placeOf, setState, settled, show, state, test, trackOf, until} from "./page.mjs";
 
 const small = readChrome(file("small.json")), busy = readChrome(file("busy37.json"));
 
@@ -200,5 +200,3 @@ test("Tab goes from the tools to the search, the overview, the tracks and the pa
   const at = ["toolbar", "search", "overview", "tracks", "pane"].map(id => order.indexOf(id));
   assert.ok(at.every((n, k) => n >= 0 && (k === 0 || n > at[k - 1])), `${order}`);
 });
-
-await run();
