@@ -101,8 +101,8 @@ def check(heddle, name, cuts, flips, folder):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--heddle", required=True)
-    parser.add_argument("--cuts", type=int, default=12)
-    parser.add_argument("--flips", type=int, default=8)
+    parser.add_argument("--cuts", type=int, default=6)
+    parser.add_argument("--flips", type=int, default=4)
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     if not DATA.is_dir():

@@ -41,14 +41,18 @@ ENDS = {
 }
 
 
-def answer(heddle, path):
-    """(what info says of the events, whether a loss is in the ledger); None: refused with a reason"""
-    done = subprocess.run([heddle, "info", "--json", path], capture_output=True, text=True, errors="replace")
-    if not done.stdout.strip():
-        return None if done.returncode == 1 and done.stderr.strip() else (f"exit {done.returncode} without a word", False)
-    about = json.loads(done.stdout)
-    facts = [about.get(key) for key in ("format", "events", "kinds", "start", "end", "tracks")]
-    return facts, any(row["level"] == "loss" for row in about["ledger"])
+def answers(heddle, paths):
+    """What `heddle info` says of each file: (the events, whether a loss is in the ledger); None where it is refused with a reason."""
+    done = subprocess.run([heddle, "info", "--json", *map(str, paths)], capture_output=True, text=True, errors="replace")
+    listed = json.loads(done.stdout) if done.stdout.strip() else []
+    said = {about["path"]: about for about in (listed if isinstance(listed, list) else [listed])}
+    for path in map(str, paths):
+        about = said.get(path)
+        if about:
+            facts = [about.get(key) for key in ("format", "events", "kinds", "start", "end", "tracks")]
+            yield facts, any(row["level"] == "loss" for row in about["ledger"])
+        else:
+            yield None if done.returncode == 1 and path in done.stderr else (f"exit {done.returncode} without a word", False)
 
 
 def packed(raw, container):
@@ -63,19 +67,17 @@ def check(heddle, path, containers, places, folder):
     faults = []
     for container in containers:
         data = packed(path.read_bytes(), container)
-        name = pathlib.Path(tempfile.mkdtemp(dir=folder)) / (path.name + (f".{container}" if container else ""))
-        name.write_bytes(data)
-        whole = answer(heddle, name)
-        if whole is None:
-            continue
-        for at in sorted({len(data) * i // (places + 1) for i in range(1, places + 1)} | {len(data) - 2, len(data) - 1}):
-            if at <= 0:
-                continue
-            name.write_bytes(data[:at])
-            cut = answer(heddle, name)
+        places_cut = sorted({len(data) * i // (places + 1) for i in range(1, places + 1)} | {len(data) - 2, len(data) - 1, len(data)})
+        names = {}
+        for at in (at for at in places_cut if at > 0):
+            names[at] = pathlib.Path(tempfile.mkdtemp(dir=folder)) / (path.name + (f".{container}" if container else ""))
+            names[at].write_bytes(data[:at])
+        said = dict(zip(names, answers(heddle, names.values())))
+        whole = said.pop(len(data))
+        for at, cut in said.items() if whole else ():
             ends = not container and cut is not None and ENDS.get(cut[0][0], lambda cut: False)(data[:at])
             if cut is not None and not cut[1] and cut[0] != whole[0] and not ends:
-                faults.append(f"{path.parent.name}/{name.name} cut at {at} of {len(data)}: {cut[0][:2]} of {whole[0][1]} events, no loss")
+                faults.append(f"{path.parent.name}/{names[at].name} cut at {at} of {len(data)}: {cut[0][:2]} of {whole[0][1]} events, no loss")
     return faults
 
 

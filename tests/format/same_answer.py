@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """same_answer.py --heddle HEDDLE - one file, one answer, whatever fresh memory contains and what was read before
 
-Every damaged fixture, and damaged copies of the others: `heddle info --json` under three fillings of fresh memory
-(glibc.malloc.perturb), and three times in one process with other files in between.
+Every damaged fixture, and damaged copies of the others: `heddle info --json` of several at a time, under three fillings of fresh
+memory (glibc.malloc.perturb), in the one order and the other.
 """
 import argparse
+import collections
 import concurrent.futures
 import json
 import os
@@ -20,14 +21,16 @@ sys.path.insert(1, str(HERE.parent))
 import rounds  # noqa: E402
 
 SKIPPED = {".expect", ".py", ".c", ".h", ".mjs", ".md", ".txt", ".sh"}
-LARGEST = 1 << 20
+LARGEST, CHUNK = 1 << 20, 16
 
 
-def info(heddle, perturb, *paths):
+def answers(heddle, perturb, paths):
+    """[(path, what `heddle info` says of it)] of several files in one process, and the messages."""
     env = {**os.environ, "GLIBC_TUNABLES": f"glibc.malloc.perturb={perturb}"}
     env.pop("MALLOC_PERTURB_", None)
     done = subprocess.run([heddle, "info", "--json", *map(str, paths)], capture_output=True, text=True, errors="replace", env=env)
-    return done.stdout, done.stderr
+    listed = json.loads(done.stdout) if done.stdout.strip() else []
+    return [(facts["path"], json.dumps(facts)) for facts in (listed if isinstance(listed, list) else [listed])], done.stderr.splitlines()
 
 
 def damaged_copies(path, folder, random_of):
@@ -44,21 +47,20 @@ def damaged_copies(path, folder, random_of):
         yield out
 
 
-def check(heddle, path, other):
-    answers = {info(heddle, perturb, path) for perturb in (0, 65, 170)}
-    if len(answers) > 1:
-        return f"{path}: {len(answers)} answers by what fresh memory contains"
-    (text, _), = answers
-    if not text.strip():
-        return None  # refused
-    several, _ = info(heddle, 170, path, other, path, path)
-    try:
-        facts = [facts for facts in json.loads(several) if facts["path"] == str(path)]
-    except json.JSONDecodeError:
-        return f"{path}: no JSON of several files"
-    if len(facts) != 3 or any(f != json.loads(text) for f in facts):
-        return f"{path}: other answers behind other files in one process"
-    return None
+def check(heddle, paths):
+    """What is wrong with the answers about some files: each is read four times, behind others, in three processes."""
+    said, messages = collections.defaultdict(list), []
+    for perturb, order in ((0, paths), (65, paths), (170, paths[::-1] + paths)):
+        try:
+            found, lines = answers(heddle, perturb, order)
+        except json.JSONDecodeError:
+            return [f"no JSON of {', '.join(map(str, order))}"]
+        for path, facts in found:
+            said[path].append(facts)
+        messages.append(set(lines))
+    faults = [f"{path}: {len(set(facts))} answers in {len(facts)} of 4 reads, by what fresh memory contains or what was read before"
+              for path, facts in said.items() if len(facts) != 4 or len(set(facts)) > 1]
+    return faults + [f"only sometimes said: {line}" for line in set.union(*messages) - set.intersection(*messages)]
 
 
 def main():
@@ -72,8 +74,9 @@ def main():
         inputs = [p for p in fixtures if p.name.startswith("bad-")]
         for path in fixtures:
             inputs += damaged_copies(path, pathlib.Path(folder), random_of)
+        chunks = [inputs[i:i + CHUNK] for i in range(0, len(inputs), CHUNK)]
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            failures = [f for f in pool.map(lambda i: check(heddle, inputs[i], inputs[i - 1]), range(len(inputs))) if f]
+            failures = [fault for faults in pool.map(lambda chunk: check(heddle, chunk), chunks) for fault in faults]
         for failure in failures:
             print(failure)
     print(f"{len(inputs)} damaged files, {len(failures)} with several answers")
