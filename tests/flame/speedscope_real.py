@@ -11,7 +11,7 @@ and has
   the table     of the Sandwich view: the frames with the most weight of their own, self and total
 
 With no FILE: stacks with hostile names and weights, random ones, our fixtures, and those traces of ../shared/data that are
-no larger than LARGEST when they are unpacked. Exits with 77, and says why, without node, Chromium or the page.
+no larger than LARGEST when they are unpacked (--most BYTES: others). Exits with 77, and says why, without node, Chromium or the page.
 """
 import argparse
 import collections
@@ -29,7 +29,7 @@ import chromium  # noqa: E402
 import perfetto_model as model  # noqa: E402
 from rounds import rounds, seed  # noqa: E402
 
-SKIP, LARGEST, EXACT = 77, 8 << 20, 1 << 53
+SKIP, LARGEST, EXACT = 77, 2 << 20, 1 << 53
 FIRST = seed(0)  # of random stacks
 EMPTY = '"frames":[\n]'
 STACKS = ("tests/format/folded/*.folded", "tests/format/perfscript/*.perf", "../shared/data/stacks/*.folded",
@@ -216,7 +216,7 @@ def check(heddle, engine, jobs, folder):
     return out + [(name, *check_files(paths, answers)) for name, paths in drawn]
 
 
-def inputs(folder):
+def inputs(folder, most):
     """[(name, trace, options)]"""
     out = []
     for i, (name, document) in enumerate(made().items()):
@@ -224,7 +224,7 @@ def inputs(folder):
         path.write_text(json.dumps(document))
         out.append((name, path, ["--of", "samples"]))
     root = TESTS.parent
-    files = [path for path, _ in model.inputs(root) if model.sizes.unpacked(path) <= LARGEST]
+    files = [path for path, _ in model.inputs(root) if model.sizes.unpacked(path) <= most]
     files += [path for pattern in STACKS for path in sorted(root.glob(pattern))]
     out += [(path.name, path, []) for path in files]
     for of in ("cpu-time", "cpu-self", "launches", "bytes"):
@@ -235,6 +235,7 @@ def inputs(folder):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--heddle", required=True)
+    parser.add_argument("--most", type=int, default=LARGEST)
     parser.add_argument("files", nargs="*", type=Path)
     options = parser.parse_args()
     node, browser, missing = chromium.tools("speedscope")
@@ -243,7 +244,7 @@ def main():
         return SKIP
     failed = 0
     with tempfile.TemporaryDirectory(prefix="heddle-speedscope-") as folder:
-        jobs = [(path.name, path, []) for path in options.files] or inputs(Path(folder))
+        jobs = [(path.name, path, []) for path in options.files] or inputs(Path(folder), options.most)
         engine = [node, TESTS / "web/speedscope.mjs", browser]
         for name, problems, there in check(options.heddle, engine, jobs, Path(folder)):
             failed += bool(problems)

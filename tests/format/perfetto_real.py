@@ -14,7 +14,7 @@ must load without a complaint and have
 Where trace_processor leaves out parts of the JSON (slices that cross, damage), there may be more of ours, and where it
 refuses it, there is nothing to compare. With no FILE: the fixtures of the Chrome format, random documents of flows, and
 those traces of HEDDLE_SHARED/data (default: ../shared/data beside the project) that are no larger than LARGEST when they
-are unpacked.
+are unpacked (--most BYTES: others).
 Exits with 77, and says why, without node or tests/web/perfetto.
 """
 import argparse
@@ -36,7 +36,7 @@ import perfetto_model as model  # noqa: E402
 from rounds import rounds  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
-SKIP, LARGEST, DOCUMENTS = 77, 8 << 20, rounds(25)
+SKIP, LARGEST, DOCUMENTS = 77, 2 << 20, rounds(25)
 
 # Slices whose times are beyond int64 ns, which Perfetto wraps round; here they have no time, and are no slices.
 BEYOND = {"edge-nanoseconds.json": {"beyond both", "too early for a date"}}
@@ -196,15 +196,16 @@ def check(options, engine, paths):
     return out
 
 
-def inputs(root):
+def inputs(root, most):
     """Files, and seeds of documents."""
-    files = [path for path, _ in model.inputs(root) if model.sizes.unpacked(path) <= LARGEST]
+    files = [path for path, _ in model.inputs(root) if model.sizes.unpacked(path) <= most]
     return files + list(range(DOCUMENTS))
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--heddle", required=True)
+    parser.add_argument("--most", type=int, default=LARGEST)
     parser.add_argument("files", nargs="*", type=pathlib.Path)
     options = parser.parse_args()
     root = pathlib.Path(os.environ.get("HEDDLE_SOURCE_ROOT", HERE.parents[1]))
@@ -214,7 +215,7 @@ def main():
         if not there:
             print(f"skipped: there is no {what}; tools/setup.sh test sees to it")
             return SKIP
-    paths, failed = options.files or inputs(root), 0
+    paths, failed = options.files or inputs(root, options.most), 0
     workers = min(4, os.cpu_count() or 1, len(paths))
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
         for results in pool.map(lambda i: check(options, engine, paths[i::workers]), range(workers)):
