@@ -84,6 +84,12 @@ static uint32_t fold(gpu_texts *texts, uint32_t text)
     return gpu_text(texts, out, size);
 }
 
+static uint32_t folded_text_of(adder *a, uint32_t string)
+{
+    uint32_t text = text_of(a, string);
+    return text == HD_NONE ? HD_NONE : fold(&a->side->texts, text);
+}
+
 /* ---- items and entries ---- */
 
 uint32_t diff_item_of(hd_diff_side *s, uint32_t kind, uint32_t node, uint32_t name)
@@ -132,7 +138,7 @@ uint32_t diff_node_of(hd_diff_side *s, diff_node_key key, uint32_t raw)
 
 static uint32_t node_of(adder *a, uint32_t parent, uint32_t string, bool is_module)
 {
-    uint32_t raw = text_of(a, string), name = raw == HD_NONE ? HD_NONE : fold(&a->side->texts, raw);
+    uint32_t raw = text_of(a, string), name = folded_text_of(a, string);
     return name == HD_NONE ? HD_NONE : diff_node_of(a->side, (diff_node_key){parent, name, is_module}, raw);
 }
 
@@ -320,7 +326,7 @@ static hd_status add_gaps(adder *a, uint32_t device, hd_error *err)
             const gpu_gap *gap = &a->gaps.list[i];
             int64_t start = gap->start > piece->start ? gap->start : piece->start;
             int64_t length = (gap->end < piece->end ? gap->end : piece->end) - start;
-            uint32_t host = text_of(a, a->hosts[i]), item = diff_item_of(a->side, DIFF_GAP, gap->cause, host);
+            uint32_t host = folded_text_of(a, a->hosts[i]), item = diff_item_of(a->side, DIFF_GAP, gap->cause, host);
             a->side->samples[sample].columns[DIFF_IDLE + gap->cause] += length;
             if (!add_entry(a->side, item, sample, 1, length, 0)) return HD_NOMEM(err);
         }
