@@ -268,6 +268,14 @@ def other_clocks_are_no_change(d):
 
 
 @case
+def bytes_of_copies_have_two_names(d):
+    a = d.write("before.json", training())
+    (d.folder / "after.json").write_text(a.read_text().replace('"bytes": ', '"size": '))
+    [copied] = [count for count in d.diff("before.json", "after.json").json["counts"] if count["what"] == "copied_bytes"]
+    assert copied["before"] == copied["after"] > 0, copied
+
+
+@case
 def a_step_more_is_no_slower_step(d):
     d.write("before.json", training(), seed=1, steps=10)
     d.write("after.json", training(), seed=2, steps=13, first=4)
