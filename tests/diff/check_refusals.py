@@ -273,6 +273,11 @@ def bytes_of_copies_have_two_names(d):
     (d.folder / "after.json").write_text(a.read_text().replace('"bytes": ', '"size": '))
     [copied] = [count for count in d.diff("before.json", "after.json").json["counts"] if count["what"] == "copied_bytes"]
     assert copied["before"] == copied["after"] > 0, copied
+    (d.folder / "after.json").write_text(a.read_text().replace('"bytes": ', '"unknown": ', 4))
+    run = d.diff("before.json", "after.json", "--fail-if", "copied_bytes>0")
+    assert run.status == 2 and "copied_bytes is not known after" in run.json["gate"][0]["text"], run.json["gate"]
+    [copied] = [count for count in run.json["counts"] if count["what"] == "copied_bytes"]
+    assert copied["before"] > 0 and copied["after"] is None, copied
 
 
 @case

@@ -334,7 +334,8 @@ static hd_status add_counts(maker *m, hd_error *err)
     }
     for (unsigned c = DIFF_LAUNCHES; c < DIFF_COUNTS; c++) {
         hd_table_add_text(b, diff_column_name(c));
-        for (int h = 0; h < 2; h++) hd_table_add_decimal(b, mean_column(&m->units.half[h], c));
+        for (int h = 0; h < 2; h++)
+            gpu_cell_decimal(b, mean_column(&m->units.half[h], c), !diff_unknown(&m->units.half[h], c));
     }
     return keep(m, b, err);
 }

@@ -37,7 +37,8 @@ enum {
     DIFF_COLLECTIVES, /* ns of collectives; of those whose bytes are known; of those whose bus factor is as well */
     DIFF_COLLECTIVES_SIZED,
     DIFF_COLLECTIVES_ON_BUS,
-    DIFF_BUS_BYTES, /* of the last */
+    DIFF_BUS_BYTES,    /* of the last */
+    DIFF_COPIES_SIZED, /* copies whose bytes are known */
     DIFF_COLUMNS
 };
 

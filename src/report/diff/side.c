@@ -387,6 +387,7 @@ static bool add_work(adder *a, const gpu_work *work, uint32_t index)
     if (work->role != HD_ROLE_COPY) return true;
     int64_t bytes = gpu_copy_bytes_of(&a->bytes, a->scope.launches->works[index].row);
     s->samples[sample].columns[DIFF_COPIES]++;
+    s->samples[sample].columns[DIFF_COPIES_SIZED] += bytes != HD_NO_NUMBER;
     if (bytes != HD_NO_NUMBER)
         s->samples[sample].columns[DIFF_BYTES] = gpu_sum(s->samples[sample].columns[DIFF_BYTES], bytes);
     return true;
