@@ -85,6 +85,9 @@ const char *hd_diff_sentence(const hd_diff *diff);
  * modules have the time of their kernels, collectives and copies again. */
 const hd_table *hd_diff_table_at(const hd_diff *diff, size_t index);
 const hd_table *hd_diff_table(const hd_diff *diff, const char *name); /* NULL: there is none of that name */
+/* A copy of a table for people, with the columns that fit a screen and short names, without columns that are all null.
+ * Not `step` and `steps`. Free it with hd_table_free. Errors: ARGUMENT, MEMORY. */
+hd_status hd_diff_narrow(hd_table **out, const hd_diff *diff, const char *name, hd_error *err);
 
 /* The tables as a report, `rows` first, for pages and files (hd_report_print, hd_report_write). The caller frees *out.
  * Errors: MEMORY. */

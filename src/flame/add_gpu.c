@@ -10,7 +10,7 @@
 
 #include "flame/add.h"
 #include "heddle/names.h"
-#include "trace/event.h"
+#include "model/args/args.h"
 
 #define GPU_GRAPH "[GPU_Graph]"
 
@@ -29,7 +29,7 @@ typedef struct gpu_adder {
     gpu_name *names[GPU_SORTS]; /* by string of the trace */
     uint32_t name_count;
     uint32_t pending; /* name of [GPU_Launch_Pending] */
-    uint32_t bytes_key, size_key;
+    gpu_copy_bytes bytes;
 } gpu_adder;
 
 /* ---- names ---- */
@@ -122,17 +122,10 @@ static bool at_time(const gpu_adder *g, int64_t time_ns)
 
 /* ---- time and bytes ---- */
 
-static int64_t bytes_of(const gpu_adder *g, const hd_work *work)
+static int64_t bytes_of(gpu_adder *g, const hd_work *work)
 {
-    const hd_trace *trace = g->adder->trace;
-    int64_t bytes;
-    if (work->role == HD_ROLE_KERNEL) return 0;
-    hd_event event = hd_event_at(trace, HD_KIND_SLICE, work->row);
-    for (int i = 0; i < 2; i++) {
-        uint32_t key = i ? g->size_key : g->bytes_key;
-        if (hd_event_arg_int(&bytes, trace, &event, key)) return bytes > 0 ? bytes : 0;
-    }
-    return 0;
+    int64_t bytes = gpu_copy_bytes_of(&g->bytes, work->row);
+    return bytes == HD_NO_NUMBER ? 0 : bytes;
 }
 
 static hd_status add_work(gpu_adder *g, size_t index)
@@ -271,12 +264,11 @@ hd_status flame_add_gpu(flame_adder *adder, const hd_attribution *attribution, c
 {
     gpu_adder g = {.adder = adder, .attribution = attribution, .cpu = cpu};
     g.name_count = hd_trace_string_count(adder->trace) + 1;
-    g.bytes_key = hd_trace_find_string(adder->trace, "bytes", 5);
-    g.size_key = hd_trace_find_string(adder->trace, "size", 4);
     g.pending = hd_stacks_name(adder->flame->stacks, FLAME_PENDING, strlen(FLAME_PENDING));
     if (g.pending == HD_NONE) return HD_NOMEM(adder->err);
     HD_TRY(flame_source(adder, attribution->stacks));
-    hd_status status = add_all(&g);
+    hd_status status = gpu_copy_bytes_init(&g.bytes, adder->trace) ? add_all(&g) : HD_NOMEM(adder->err);
+    gpu_copy_bytes_deinit(&g.bytes);
     for (int i = 0; i < GPU_SORTS; i++) free(g.names[i]);
     return status;
 }

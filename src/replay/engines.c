@@ -93,20 +93,12 @@ void engines_settle(const engines *e, replay *r, uint32_t node)
 
 typedef struct rates {
     replay *r;
-    gpu_arg bytes, size;
+    gpu_copy_bytes bytes;
     double alone_ns[2], alone_bytes[2]; /* by is_out */
     uint64_t alone[2], beside;
     double part, squares; /* of copies that ran with one of the other direction: sums of their parts */
     bool has[2];
 } rates;
-
-static int64_t bytes_of(rates *x, uint32_t node)
-{
-    uint32_t at;
-    int64_t bytes;
-    const hd_block *block = hd_trace_block_of(&at, x->r->trace, HD_KIND_SLICE, x->r->graph->slices[node]);
-    return gpu_arg_whole(&bytes, &x->bytes, block, at) || gpu_arg_whole(&bytes, &x->size, block, at) ? bytes : 0;
-}
 
 static void add_alone(rates *x, uint32_t node, double ns, double both, double bytes)
 {
@@ -134,7 +126,7 @@ static void for_large(rates *x, void (*add)(rates *, uint32_t, double, double, d
     const hd_graph *g = x->r->graph;
     for (uint32_t n = x->r->first_work; n < g->node_count; n++) {
         if (!is_of_engine(x->r, n)) continue;
-        int64_t bytes = bytes_of(x, n);
+        int64_t bytes = gpu_copy_bytes_of(&x->bytes, g->slices[n]);
         x->has[is_out(x->r, n)] = true;
         if (bytes >= LARGE_BYTES && g->ends[n] > g->starts[n])
             add(x, n, (double)(g->ends[n] - g->starts[n]), (double)share_of(x->r, n)->demand, (double)bytes);
@@ -144,12 +136,10 @@ static void for_large(rates *x, void (*add)(rates *, uint32_t, double, double, d
 bool engines_find_link(replay *r)
 {
     rates x = {.r = r};
-    bool fine = gpu_arg_init(&x.bytes, r->trace, "bytes");
-    fine &= gpu_arg_init(&x.size, r->trace, "size");
+    bool fine = gpu_copy_bytes_init(&x.bytes, r->trace);
     if (fine) for_large(&x, add_alone);
     if (fine) for_large(&x, add_beside);
-    gpu_arg_deinit(&x.bytes);
-    gpu_arg_deinit(&x.size);
+    gpu_copy_bytes_deinit(&x.bytes);
     double count = (double)x.beside, mean = x.beside ? x.part / count : PART, rest = x.squares - count * mean * mean;
     r->link = (replay_link){mean, x.beside > 1 ? sqrt(rest > 0 ? rest / count : 0) : 1 - PART, x.beside,
                             x.has[0] && x.has[1]};

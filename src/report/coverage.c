@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "model/args/args.h"
+#include "model/collectives/collectives.h"
 #include "model/host/slices.h"
 #include "report/gpu/op_figures.h"
 #include "trace/event.h"
@@ -23,7 +24,9 @@ typedef struct counter {
     report_coverage *out;
     gpu_scope scope;
     gpu_op_figures flop;
-    gpu_arg dims, elements, message, bytes, size;
+    gpu_arg dims;
+    gpu_copy_bytes copies;
+    gpu_collectives collectives;
     uint32_t stack_key;
     gpu_slices ops, frames;
     uint32_t *op_of, *frame_of; /* by launch; NULL: there are none */
@@ -47,20 +50,26 @@ static bool has(gpu_arg *arg, const hd_trace *trace, uint64_t slice)
     return gpu_arg_get(&value, arg, block, row) && value.type != HD_ARG_NULL;
 }
 
-/* Bytes of a copy are in its own arguments, those of a collective also in the operator around its launch. */
-static bool has_bytes(counter *c, uint64_t slice, uint32_t op, bool copies)
+/* false: no memory. */
+static bool cover_bytes(counter *c, uint32_t index, int64_t time)
 {
-    const hd_trace *trace = c->scope.trace;
-    if (copies) return has(&c->bytes, trace, slice) || has(&c->size, trace, slice);
-    return has(&c->elements, trace, slice) || has(&c->message, trace, slice) ||
-           (op != HD_NONE && has(&c->elements, trace, c->ops.list[op].row));
+    const gpu_work *work = &c->scope.works[index];
+    gpu_collective_facts facts = {.bytes = HD_NO_NUMBER};
+    if (work->class == GPU_COPY)
+        facts.bytes = gpu_copy_bytes_of(&c->copies, c->scope.launches->works[index].row);
+    else if (work->class != GPU_COMMUNICATION)
+        return true;
+    else if (!gpu_collective_facts_of(&facts, &c->collectives, index))
+        return false;
+    report_cover(&c->out->list[COVERAGE_BYTES], time, facts.bytes != HD_NO_NUMBER);
+    return true;
 }
 
-static void count_works(counter *c)
+static bool count_works(counter *c)
 {
     const gpu_scope *s = &c->scope;
     report_covered *list = c->out->list;
-    for (size_t i = 0; i < s->launches->work_count; i++) {
+    for (uint32_t i = 0; i < s->launches->work_count; i++) {
         const gpu_work *work = &s->works[i];
         const hd_work *of = &s->launches->works[i];
         int64_t time = gpu_duration(work);
@@ -74,9 +83,9 @@ static void count_works(counter *c)
         report_cover(&list[COVERAGE_STACKS], time,
                      frame || is_stacked(c, of->row) ||
                          (launch != HD_NONE && is_stacked(c, s->launches->launches[launch].row)));
-        if (work->class != GPU_COMPUTE)
-            report_cover(&list[COVERAGE_BYTES], time, has_bytes(c, of->row, op, work->class == GPU_COPY));
+        if (!cover_bytes(c, i, time)) return false;
     }
+    return true;
 }
 
 /* By launch the innermost slice of a role around it; *out stays NULL if the trace has no such slices. */
@@ -89,9 +98,7 @@ static hd_status find_around(uint32_t **out, gpu_slices *slices, const gpu_scope
 static bool init_args(counter *c, const hd_trace *trace)
 {
     c->stack_key = hd_trace_find_string(trace, "sf", 2);
-    return gpu_arg_init(&c->dims, trace, "Input Dims") && gpu_arg_init(&c->elements, trace, "In msg nelems") &&
-           gpu_arg_init(&c->message, trace, "Message size [bytes]") && gpu_arg_init(&c->bytes, trace, "bytes") &&
-           gpu_arg_init(&c->size, trace, "size");
+    return gpu_arg_init(&c->dims, trace, "Input Dims") && gpu_copy_bytes_init(&c->copies, trace);
 }
 
 hd_status report_coverage_of(report_coverage *out, const hd_trace *trace, const hd_launches *launches, hd_error *err)
@@ -104,12 +111,13 @@ hd_status report_coverage_of(report_coverage *out, const hd_trace *trace, const 
     hd_status status = gpu_scope_init(&c.scope, &input, &none, 0, err);
     if (status == HD_OK && !init_args(&c, trace)) status = HD_NOMEM(err);
     if (status == HD_OK) status = gpu_op_figures_init(&c.flop, &c.scope, err);
-    if (status == HD_OK && (gpu_arg_is_used(&c.dims) || gpu_arg_is_used(&c.elements)))
-        status = find_around(&c.op_of, &c.ops, &c.scope, HD_ROLE_OP, err);
+    if (status == HD_OK) status = gpu_collectives_init(&c.collectives, &c.scope, err);
+    if (status == HD_OK && gpu_arg_is_used(&c.dims)) status = find_around(&c.op_of, &c.ops, &c.scope, HD_ROLE_OP, err);
     if (status == HD_OK) status = find_around(&c.frame_of, &c.frames, &c.scope, HD_ROLE_PYTHON, err);
-    if (status == HD_OK) count_works(&c);
-    gpu_arg *const args[] = {&c.dims, &c.elements, &c.message, &c.bytes, &c.size};
-    for (size_t i = 0; i < sizeof args / sizeof *args; i++) gpu_arg_deinit(args[i]);
+    if (status == HD_OK && !count_works(&c)) status = HD_NOMEM(err);
+    gpu_arg_deinit(&c.dims);
+    gpu_copy_bytes_deinit(&c.copies);
+    gpu_collectives_deinit(&c.collectives);
     gpu_op_figures_deinit(&c.flop);
     gpu_slices_deinit(&c.ops);
     gpu_slices_deinit(&c.frames);

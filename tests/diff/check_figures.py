@@ -75,7 +75,7 @@ def account(path, lengths):
 
 def diff(heddle, *args):
     done = subprocess.run([heddle, "diff", "--json", *map(str, args)], capture_output=True, text=True, timeout=patience(120), check=False)
-    assert done.stdout, done.stderr
+    assert done.stdout, f"exit {done.returncode}: {done.stderr}"
     return done.returncode, json.loads(done.stdout)
 
 

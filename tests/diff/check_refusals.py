@@ -226,7 +226,26 @@ def one_step(d):
 def nothing_in_common(d):
     d.write("before.json", training(), seed=1)
     d.write("after.json", [Op(f"other{chr(97 + n)}", (f"unlike{chr(107 + n)}", 70_000)) for n in range(6)], seed=2)
-    d.diff("before.json", "after.json").because("common")
+    assert not d.diff("before.json", "after.json").because("common").json["rows"], "rows of what cannot be compared"
+
+
+@case
+def other_names_are_matched_by_structure_which_is_said(d):
+    """Each operator and kernel has another name, the host's pauses have as well: one row each, and a slower one is found."""
+    def renamed(ops):
+        return [Op(o.name[::-1], *[(k[0] if "Memcpy" in k[0] else k[0][::-1], *k[1:]) for k in o.kernels], category=o.category, host=o.host,
+                   inner=renamed(o.inner)) for o in ops]
+    ops = [*training(), Op("aten::slow_on_the_host", ("last_kernel", 50_000), host=400_000)]
+    d.write("before.json", ops, seed=1)
+    d.write("after.json", renamed(ops), seed=2)
+    run = d.diff("before.json", "after.json", "--all").is_("same", 0)
+    assert "by their place" in run.json["sentence"] and not run.rows(matched=("new", "gone")), run.rows(matched=("new", "gone"))[:2]
+    [pause] = [row for row in run.rows(kind="idle") if row["name"].startswith("host")]
+    assert (pause["name"], pause["name_after"]) == ("host: aten::slow_on_the_host", f"host: {'aten::slow_on_the_host'[::-1]}"), pause
+    assert not d.diff("before.json", "after.json").json["rows"], "that all is renamed is no row"
+    d.write("slower.json", renamed([*training(scale=1.3), ops[-1]]), seed=3)
+    first = d.diff("before.json", "slower.json").is_("slower", 0).json["rows"][0]
+    assert first["name_after"] == "ampere_bf16_s16816gemm_bf16_128x128_tn"[::-1], first
 
 
 @case
@@ -246,6 +265,19 @@ def other_clocks_are_no_change(d):
         d.write(name, training(), seed=3, start=start)
     run = d.diff("before.json", "after.json").is_("same", 0)
     assert abs(run.json["step"]["change_ns"]) <= 1_000, run.json["step"]
+
+
+@case
+def bytes_of_copies_have_two_names(d):
+    a = d.write("before.json", training())
+    (d.folder / "after.json").write_text(a.read_text().replace('"bytes": ', '"size": '))
+    [copied] = [count for count in d.diff("before.json", "after.json").json["counts"] if count["what"] == "copied_bytes"]
+    assert copied["before"] == copied["after"] > 0, copied
+    (d.folder / "after.json").write_text(a.read_text().replace('"bytes": ', '"unknown": ', 4))
+    run = d.diff("before.json", "after.json", "--fail-if", "copied_bytes>0")
+    assert run.status == 2 and "copied_bytes is not known after" in run.json["gate"][0]["text"], run.json["gate"]
+    [copied] = [count for count in run.json["counts"] if count["what"] == "copied_bytes"]
+    assert copied["before"] > 0 and copied["after"] is None, copied
 
 
 @case

@@ -90,3 +90,25 @@ bool gpu_arg_written(uint32_t *out, gpu_texts *texts, gpu_arg *arg, const hd_blo
     }
     return *out != HD_NONE;
 }
+
+bool gpu_copy_bytes_init(gpu_copy_bytes *arg, const hd_trace *trace)
+{
+    bool fine = gpu_arg_init(&arg->bytes, trace, "bytes");
+    return gpu_arg_init(&arg->size, trace, "size") && fine;
+}
+
+void gpu_copy_bytes_deinit(gpu_copy_bytes *arg)
+{
+    gpu_arg_deinit(&arg->bytes);
+    gpu_arg_deinit(&arg->size);
+}
+
+int64_t gpu_copy_bytes_of(gpu_copy_bytes *arg, uint64_t slice)
+{
+    uint32_t row;
+    int64_t bytes;
+    const hd_block *block = hd_trace_block_of(&row, arg->bytes.trace, HD_KIND_SLICE, slice);
+    if (!gpu_arg_whole(&bytes, &arg->bytes, block, row) && !gpu_arg_whole(&bytes, &arg->size, block, row))
+        return HD_NO_NUMBER;
+    return bytes >= 0 ? bytes : HD_NO_NUMBER;
+}

@@ -22,4 +22,13 @@ uint32_t gpu_arg_text(gpu_arg *arg, const hd_block *block, uint32_t row);
 /* The text of any value, numbers as well; JSON on one line. false: no memory; *out is HD_NONE where there is none. */
 bool gpu_arg_written(uint32_t *out, gpu_texts *texts, gpu_arg *arg, const hd_block *block, uint32_t row);
 
+/* The bytes of copies and memsets: "bytes", or "size" as ROCm's profilers write it. */
+typedef struct gpu_copy_bytes {
+    gpu_arg bytes, size;
+} gpu_copy_bytes;
+bool gpu_copy_bytes_init(gpu_copy_bytes *arg, const hd_trace *trace); /* false: no memory; deinit either way */
+void gpu_copy_bytes_deinit(gpu_copy_bytes *arg);
+/* Of a slice; HD_NO_NUMBER: unknown. */
+int64_t gpu_copy_bytes_of(gpu_copy_bytes *arg, uint64_t slice);
+
 #endif

@@ -135,24 +135,20 @@ static hd_status read_bytes(hardware *h, hd_error *err)
 {
     const replay *r = h->r;
     uint32_t works = r->graph->node_count - r->first_work;
-    gpu_arg bytes, size;
-    bool fine = gpu_arg_init(&bytes, r->trace, "bytes");
-    fine &= gpu_arg_init(&size, r->trace, "size");
+    gpu_copy_bytes bytes;
+    bool fine = gpu_copy_bytes_init(&bytes, r->trace);
     for (uint32_t w = 0; fine && w < works; w++) {
-        uint32_t at, node = r->first_work + w;
+        uint32_t node = r->first_work + w;
         if (!hardware_runs(r, node) || replay_work(r, node)->role == HD_ROLE_KERNEL) continue;
-        const hd_block *block = hd_trace_block_of(&at, r->trace, HD_KIND_SLICE, r->graph->slices[node]);
-        if (!gpu_arg_whole(&h->bytes[w], &bytes, block, at) && !gpu_arg_whole(&h->bytes[w], &size, block, at))
-            h->bytes[w] = 0;
-        if (h->bytes[w] < 4) h->bytes[w] = 4;
+        h->bytes[w] = gpu_copy_bytes_of(&bytes, r->graph->slices[node]);
+        if (h->bytes[w] < 4) h->bytes[w] = 4; /* or unknown */
         if (h->bytes[w] > BUFFER_BYTES_MOST) {
             h->bytes[w] = BUFFER_BYTES_MOST;
             h->cut_copies++;
         }
         if ((size_t)h->bytes[w] > h->buffer_bytes) h->buffer_bytes = (size_t)h->bytes[w];
     }
-    gpu_arg_deinit(&bytes);
-    gpu_arg_deinit(&size);
+    gpu_copy_bytes_deinit(&bytes);
     return fine ? HD_OK : HD_NOMEM(err);
 }
 

@@ -28,7 +28,8 @@ typedef struct aligner {
     gpu_groups nodes[2],
         items[2]; /* by key, where names are those of both sides; their numbers are those of the side */
     gpu_texts shorts;
-    uint32_t *short_of; /* by text of both: 1 + its short name; 0: not looked at */
+    uint32_t *name_before; /* by text of both: that of the matched node of before, if it is another; HD_NONE */
+    uint32_t *short_of;    /* by text of both: 1 + its short name; 0: not looked at */
 } aligner;
 
 /* Children of nodes, or items of nodes: of node i list[first[i + 1] … first[i + 2]), of none list[first[0] …
@@ -293,6 +294,35 @@ static bool know_items(aligner *a, int h)
         diff_item_key key = *diff_key(a->side[h], i);
         key.name = text_of_item(a, h, i);
         if (gpu_group(&a->items[h], &key) != i) return false;
+    }
+    return true;
+}
+
+/* The names of operators that match by their place. */
+static bool know_names(aligner *a)
+{
+    a->name_before = malloc(((size_t)a->out->texts.count + 1) * sizeof *a->name_before);
+    if (!a->name_before) return false;
+    for (uint32_t i = 0; i < a->out->texts.count; i++) a->name_before[i] = HD_NONE;
+    for (uint32_t i = 0; i < a->side[1]->nodes.count; i++) {
+        uint32_t other = a->out->node_of[1][i], after = a->out->text_of[1][diff_node(a->side[1], i)->name];
+        uint32_t before = other == HD_NONE ? after : a->out->text_of[0][diff_node(a->side[0], other)->name];
+        if (before != after && a->name_before[after] == HD_NONE) a->name_before[after] = before;
+    }
+    return true;
+}
+
+/* The remaining causes of idle time in which the host was in such an operator. */
+static bool align_gaps(aligner *a)
+{
+    for (uint32_t i = 0; i < a->side[1]->items.count; i++) {
+        diff_item_key key = *diff_key(a->side[1], i);
+        uint32_t text = text_of_item(a, 1, i);
+        if (key.kind != DIFF_GAP || !is_free(a, 1, i) || text == HD_NONE || a->name_before[text] == HD_NONE) continue;
+        key.name = a->name_before[text];
+        uint32_t found = gpu_group(&a->items[0], &key);
+        if (found == HD_NONE) return false;
+        if (found < a->side[0]->items.count && is_free(a, 0, found) && !add_pair(a, found, i, DIFF_PLACE)) return false;
     }
     return true;
 }
@@ -603,7 +633,7 @@ hd_status diff_align(diff_aligned *out, const diff_units *units, hd_error *err)
     *out = (diff_aligned){0};
     bool fine = share_texts(&a) && (a.short_of = calloc((size_t)out->texts.count + 1, sizeof *a.short_of)) &&
                 sum_items(&a) && align_nodes(&a) && know_items(&a, 0) && know_items(&a, 1) && align_by_key(&a, 1) &&
-                align_by_key(&a, 0);
+                align_by_key(&a, 0) && know_names(&a) && align_gaps(&a);
     if (fine) {
         find_parts(&a, 1);
         find_parts(&a, 0);
@@ -616,6 +646,7 @@ hd_status diff_align(diff_aligned *out, const diff_units *units, hd_error *err)
                find_moved(&a) && add_rest(&a);
     }
     gpu_texts_deinit(&a.shorts);
+    free(a.name_before);
     free(a.short_of);
     for (int h = 0; h < 2; h++) {
         free(a.by_place[h]);

@@ -47,6 +47,7 @@ typedef struct maker {
     const hd_diff_side *side[2];
     double min_ns, noise;
     bool all;
+    bool names_differ, are_strangers; /* pairs rest on the structure alone; which is not the same either */
     diff_change step;
     hd_table_builder *reasons;
     uint32_t reason_count;
@@ -166,25 +167,29 @@ static void refuse_steps(maker *m)
                    DIFF_UNITS_MIN);
 }
 
-/* Refuses a comparison where less than a tenth of a side's time has a counterpart. */
+#define NAMED_LEAST 0.1  /* of the time of a side, in pairs of one name: else pairs rest on the structure alone, */
+#define PAIRED_LEAST 0.9 /* which is then to agree in this share */
+
+/* Refuses to compare programs with other names and another structure; warns if only the structure is the same. */
 static void refuse_strangers(maker *m)
 {
-    double all[2] = {0, 0}, matched[2] = {0, 0};
-    for (size_t i = 0; i < m->aligned.count; i++) {
-        const diff_pair *p = &m->aligned.pairs[i];
-        for (int h = 0; h < 2; h++) {
-            if (p->item[h] == HD_NONE) continue;
-            uint32_t kind = diff_key(m->side[h], p->item[h])->kind;
-            if (!(m->side[h]->has_host ? kind == DIFF_OPERATOR : diff_is_work(kind))) continue;
-            all[h] += m->aligned.time[h][p->item[h]];
-            if (p->item[!h] != HD_NONE) matched[h] += m->aligned.time[h][p->item[h]];
-        }
+    const diff_common c = diff_common_of(&m->aligned, &m->units);
+    bool is_strange = false;
+    if (!(c.all[0] > 0 && c.all[1] > 0)) return;
+    for (int h = 0; h < 2; h++) {
+        if (c.named[h] >= NAMED_LEAST * c.all[h]) return;
+        is_strange |= c.paired[h] < PAIRED_LEAST * c.all[h];
     }
-    if (all[0] > 0 && all[1] > 0 && matched[0] < 0.1 * all[0] && matched[1] < 0.1 * all[1])
-        add_reason(m,
-                   "the sides have next to nothing in common: %.0f %% of the time of before and %.0f %% of that of "
-                   "after are in activities or operators that both have",
-                   100 * matched[0] / all[0], 100 * matched[1] / all[1]);
+    m->names_differ = true;
+    m->are_strangers = is_strange;
+    if (is_strange)
+        add_reason(
+            m,
+            "the sides have next to nothing in common: %.0f %% of the time of before and %.0f %% of that of "
+            "after are in operators or kernels with a name that both have, and %.0f %% and %.0f %% have the same "
+            "place in the tree of calls",
+            100 * c.named[0] / c.all[0], 100 * c.named[1] / c.all[1], 100 * c.paired[0] / c.all[0],
+            100 * c.paired[1] / c.all[1]);
 }
 
 /* ---- small tables ---- */
@@ -329,7 +334,8 @@ static hd_status add_counts(maker *m, hd_error *err)
     }
     for (unsigned c = DIFF_LAUNCHES; c < DIFF_COUNTS; c++) {
         hd_table_add_text(b, diff_column_name(c));
-        for (int h = 0; h < 2; h++) hd_table_add_decimal(b, mean_column(&m->units.half[h], c));
+        for (int h = 0; h < 2; h++)
+            gpu_cell_decimal(b, mean_column(&m->units.half[h], c), !diff_unknown(&m->units.half[h], c));
     }
     return keep(m, b, err);
 }
@@ -444,7 +450,8 @@ static bool key_of_pair(row_key *out, maker *m, const diff_pair *p)
         name[0] = name[1] = folded_name(m, 0, key->node); /* their numbers differ */
     *out = (row_key){key->kind, name[h], HD_NONE, within_of(m, h, p->item[h]), p->match};
     if (!h && name[1] != HD_NONE && name[1] != name[0]) out->name_after = name[1];
-    if (key->kind == DIFF_GAP) out->match = DIFF_SAME; /* a cause is new or gone as its time is */
+    if (key->kind == DIFF_GAP && p->match != DIFF_PLACE)
+        out->match = DIFF_SAME; /* a cause is new or gone as its time is */
     return true;
 }
 
@@ -497,10 +504,11 @@ static bool find_over(maker *m)
     return true;
 }
 
-static bool is_structural(const row *r)
+static bool is_structural(const row *r, const maker *m)
 {
     bool is_there = r->calls[0] >= 0.5 || r->calls[1] >= 0.5;
     uint32_t match = r->key.match;
+    if (m->names_differ && match != DIFF_NEW && match != DIFF_GONE) return false; /* as all are */
     return is_there && r->key.kind != DIFF_GAP && match != DIFF_SAME && match != DIFF_PLACE;
 }
 
@@ -521,13 +529,13 @@ static void judge(row *r, const maker *m, double p, bool is_explaining)
     bool by_itself = is_beyond(c, m),
          has_few = is_explaining || m->units.half[0].units < UNITS_FEW || m->units.half[1].units < UNITS_FEW;
     diff_bound(c, p);
-    bool beyond = is_beyond(c, m) || (by_itself && is_structural(r)); /* that it is another kernel is known */
+    bool beyond = is_beyond(c, m) || (by_itself && is_structural(r, m)); /* that it is another kernel is known */
     bool is_one_sided = r->key.match == DIFF_NEW || r->key.match == DIFF_GONE;
     bool is_own = fabs(c->change - r->elsewhere) >= 0.2 * fabs(c->change);
     if (r->key.kind == DIFF_GAP && m->out->verdict == HD_DIFF_SAME) is_own = false; /* it makes up for something else */
     bool counts = c->is_known && (beyond || (by_itself && has_few)),
          is_large = r->cpu[0] >= m->min_ns || r->cpu[1] >= m->min_ns || c->before >= m->min_ns || c->after >= m->min_ns;
-    bool is_there = is_structural(r) && (!is_one_sided || is_large);
+    bool is_there = is_structural(r, m) && (!is_one_sided || is_large);
     r->tier = counts && is_own ? 0 : is_there || counts ? 1 : 2;
     if (is_one_sided && r->tier < 2)
         r->verdict = r->key.match == DIFF_NEW ? ROW_NEW : ROW_GONE;
@@ -632,6 +640,7 @@ static hd_status add_rows(maker *m, hd_error *err)
     hd_table_builder *b;
     HD_TRY(report_builder(&b, &diff_about, "rows", err));
     bool both = m->units.half[0].used && m->units.half[1].used; /* an item of only one side is no change */
+    both = both && (m->all || !m->are_strangers);
     for (uint32_t i = 0; both && i < m->rows.count; i++) {
         const row *r = &m->list[i];
         bool is_anything = r->calls[0] > 0 || r->calls[1] > 0 || r->change.before > 0 || r->change.after > 0;
@@ -694,6 +703,10 @@ static void say(maker *m)
     else
         snprintf(out, size, "after is %.1f %% %s: %s -> %s %s (99 %%: %+.1f to %+.1f %%)", fabs(share),
                  diff_verdict_names[m->out->verdict], before, after, unit, low, high);
+    if (m->names_differ && m->out->verdict != HD_DIFF_INCONCLUSIVE)
+        snprintf(out + strlen(out), size - strlen(out),
+                 "; next to no name is on both sides: operators and kernels were matched by their place in the tree of "
+                 "calls alone");
 }
 
 static void decide(maker *m)

@@ -2,8 +2,9 @@
  *
  * In: traces. Of each, side.c keeps the steps on devices (samples), their contents (items: a kernel below an operator,
  * an operator, a module, a cause of idle time) and the time of each item in each sample (entries). Out: tables. align.c
- * matches the items of the two sides, numbers.c separates changes from noise, figures.c has memory, FLOP/s and
- * bandwidths, gate.c checks limits; diff.c combines them: begin there. baseline.c writes a side to a file, and reads it.
+ * matches the items of the two sides, common.c says how much they have in common, numbers.c separates changes from
+ * noise, figures.c has memory, FLOP/s and bandwidths, gate.c checks limits; diff.c combines them: begin there.
+ * baseline.c writes a side to a file, and reads it.
  */
 #ifndef HD_REPORT_DIFF_DIFF_H
 #define HD_REPORT_DIFF_DIFF_H
@@ -36,7 +37,8 @@ enum {
     DIFF_COLLECTIVES, /* ns of collectives; of those whose bytes are known; of those whose bus factor is as well */
     DIFF_COLLECTIVES_SIZED,
     DIFF_COLLECTIVES_ON_BUS,
-    DIFF_BUS_BYTES, /* of the last */
+    DIFF_BUS_BYTES,    /* of the last */
+    DIFF_COPIES_SIZED, /* copies whose bytes are known */
     DIFF_COLUMNS
 };
 
@@ -226,6 +228,15 @@ typedef struct diff_aligned {
 
 hd_status diff_align(diff_aligned *out, const diff_units *units, hd_error *err);
 void diff_aligned_deinit(diff_aligned *aligned);
+
+/* ---- common.c ---- */
+
+/* Time of kernels that compute (without any GPU: of operators), of those that have a partner, and of those whose names
+ * or operators' names agree with the partner's. Copies and collectives have the same names in all programs. */
+typedef struct diff_common {
+    double all[2], paired[2], named[2];
+} diff_common;
+diff_common diff_common_of(const diff_aligned *aligned, const diff_units *units);
 
 /* ---- gate.c ---- */
 

@@ -177,6 +177,8 @@ gpu_i128 diff_sum(const diff_half *half, unsigned column)
 const char *diff_unknown(const diff_half *half, unsigned column)
 {
     switch (column) {
+    case DIFF_BYTES:
+        return diff_sum(half, DIFF_COPIES_SIZED) == diff_sum(half, DIFF_COPIES) ? NULL : "copies without their bytes";
     case DIFF_MEMORY:
         return diff_sum(half, DIFF_MEMORY) ? NULL : "no allocations on its GPUs (profile_memory=True of the profiler)";
     case DIFF_FLOP:

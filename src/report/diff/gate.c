@@ -36,6 +36,7 @@ const char *diff_column_name(unsigned column)
         [DIFF_COLLECTIVES_SIZED] = "collectives_sized_ns",
         [DIFF_COLLECTIVES_ON_BUS] = "collectives_on_bus_ns",
         [DIFF_BUS_BYTES] = "bus_bytes",
+        [DIFF_COPIES_SIZED] = "copies_sized",
         [DIFF_COLUMNS] = "step",
         [DIFF_COLUMNS + 1] = "idle",
     };

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/io/output.h"
 #include "base/json/write.h"
+#include "heddle/names.h"
 #include "report/diff/diff.h"
 #include "report/diff/result.h"
 
@@ -208,26 +209,105 @@ static hd_status put_text(hd_sink sink, const char *text)
     return sink.write(sink.user, text, strlen(text));
 }
 
+/* Names without parameters; what was matched plainly needs no word. */
+static void add_narrow_cell(hd_table_builder *b, const hd_table *table, size_t row, const char *name)
+{
+    char out[HD_NAME_BYTES];
+    size_t size = 0, column = hd_table_find_column(table, name);
+    bool is_text = hd_table_get_column(table, column)->type == HD_VALUE_STRING && !hd_table_is_null(table, row, column);
+    const char *text = is_text ? hd_table_get_string(&size, table, row, column) : NULL;
+    if (text && strcmp(name, "matched") == 0 && size == 4 && memcmp(text, "same", size) == 0)
+        hd_table_add_null(b);
+    else if (text && strncmp(name, "name", 4) == 0)
+        hd_table_add_string(b, out, hd_name_short(out, (hd_string){text, size}));
+    else
+        hd_table_add_cell(b, table, row, column);
+}
+
+static bool has_values(const hd_table *table, const char *name, size_t rows)
+{
+    size_t column = hd_table_find_column(table, name);
+    for (size_t row = 0; row < rows; row++)
+        if (!hd_table_is_null(table, row, column)) return true;
+    return false;
+}
+
+enum { NARROW_COLUMNS = 10 };
+
+/* The first rows, without columns that are null in all of them. */
+static hd_status narrow(hd_table **out, const hd_table *table, const char *const *wanted, size_t rows, hd_error *err)
+{
+    hd_table_builder *b;
+    const char *names[NARROW_COLUMNS];
+    size_t count = 0;
+    *out = NULL;
+    HD_TRY(hd_table_builder_new(&b, hd_table_name(table), err));
+    for (size_t i = 0; wanted[i]; i++) {
+        const hd_table_column *column = hd_table_get_column(table, hd_table_find_column(table, wanted[i]));
+        if (!has_values(table, wanted[i], rows)) continue;
+        hd_table_add_column(b, names[count++] = wanted[i], column->type);
+        if (column->type == HD_VALUE_DECIMAL) hd_table_set_decimals(b, column->decimals);
+    }
+    for (size_t row = 0; row < rows; row++)
+        for (size_t i = 0; i < count; i++) add_narrow_cell(b, table, row, names[i]);
+    return hd_table_finish(out, b, err);
+}
+
+/* Tables for people: the columns that fit a screen, or a comment. */
+static const struct narrow_about {
+    const char *name, *title, *columns[NARROW_COLUMNS];
+} narrows[] = {
+    {"reasons", "Why nothing can be concluded", {"reason"}},
+    {"gate", "Conditions", {"condition", "verdict", "text"}},
+    {"rows",
+     "What makes up the change, per step",
+     {"kind", "name", "name_after", "matched", "before", "after", "change", "verdict"}},
+    {"parts", "Of which the mean step is made; they add up to it", {"part", "before", "after", "change"}},
+    {"counts", "Counts per step", {"what", "before", "after"}},
+    {"figures",
+     "Figures of a step, with what they rest on",
+     {"what", "unit", "before", "after", "change", "coverage_before", "coverage_after", "note"}},
+    {"sides", "What was compared", {"side", "files", "steps", "dropped", "runs", "median", "spread"}},
+    {"differs", "What is not the same", {"what", "before", "after"}},
+};
+
+hd_status hd_diff_narrow(hd_table **out, const hd_diff *diff, const char *name, hd_error *err)
+{
+    for (size_t i = 0; i < sizeof narrows / sizeof *narrows; i++) {
+        const hd_table *table = hd_diff_table(diff, name);
+        if (strcmp(narrows[i].name, name) == 0)
+            return narrow(out, table, narrows[i].columns, hd_table_row_count(table), err);
+    }
+    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "no table of a diff: %s", name);
+}
+
 enum { MARKDOWN_ROWS = 15 };
+
+static hd_status put_markdown_table(hd_sink sink, const hd_diff *diff, const struct narrow_about *about, hd_error *err)
+{
+    const hd_table *table = hd_diff_table(diff, about->name);
+    size_t rows = hd_table_row_count(table), shown = rows < MARKDOWN_ROWS ? rows : MARKDOWN_ROWS;
+    hd_table *few;
+    char more[80];
+    if (!rows) return HD_OK;
+    HD_TRY(put_text(sink, "\n"));
+    HD_TRY(put_text(sink, about->title));
+    HD_TRY(put_text(sink, ":\n\n"));
+    HD_TRY(narrow(&few, table, about->columns, shown, err));
+    hd_status status = hd_table_write(few, sink, &(hd_table_style){.format = HD_TABLE_MARKDOWN}, err);
+    hd_table_free(few);
+    if (status != HD_OK || shown == rows) return status;
+    snprintf(more, sizeof more, "\n%zu more rows: `heddle diff --all`\n", rows - shown);
+    return put_text(sink, more);
+}
 
 static hd_status put_markdown(hd_sink sink, const hd_diff *diff, hd_error *err)
 {
-    static const char *const names[] = {"gate", "parts", "counts", "figures", "rows", "differs", "reasons"};
-    const hd_table_style style = {.format = HD_TABLE_MARKDOWN};
     HD_TRY(put_text(sink, "**"));
     HD_TRY(put_text(sink, diff->sentence));
     HD_TRY(put_text(sink, "**\n"));
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const hd_table *table = hd_diff_table(diff, names[i]);
-        hd_table *head;
-        if (!hd_table_row_count(table)) continue;
-        HD_TRY(put_text(sink, "\n"));
-        HD_TRY(hd_table_head(
-            &head, table, hd_table_row_count(table) < MARKDOWN_ROWS ? hd_table_row_count(table) : MARKDOWN_ROWS, err));
-        hd_status status = hd_table_write(head, sink, &style, err);
-        hd_table_free(head);
-        if (status != HD_OK) return status;
-    }
+    for (size_t i = 0; i < sizeof narrows / sizeof *narrows; i++)
+        HD_TRY(put_markdown_table(sink, diff, &narrows[i], err));
     return HD_OK;
 }
 

@@ -54,7 +54,7 @@ static const hd_report_column parts_columns[] = {
 
 static const hd_report_column counts_columns[] = {
     {"what", HD_VALUE_STRING, "launches, kernels, copies, syncs, copied_bytes"},
-    {"before", HD_VALUE_DECIMAL, "mean per step"},
+    {"before", HD_VALUE_DECIMAL, "mean per step; copied_bytes: null if a copy does not have its bytes"},
     {"after", HD_VALUE_DECIMAL, "likewise"},
     {0}};
 

@@ -34,7 +34,8 @@ typedef struct adder {
     uint32_t *sample_of_step;    /* by step: on the first device that has it; HD_NONE */
     uint32_t *last_of_row;       /* by row of works: the item before; HD_NONE */
     uint32_t first_sample;       /* of the trace; HD_NONE */
-    gpu_arg bytes, grid;
+    gpu_copy_bytes bytes;
+    gpu_arg grid;
     diff_figures *figures;
     bool is_host; /* there is no GPU: the time of operators is that on the CPU */
     /* the device at hand */
@@ -82,6 +83,12 @@ static uint32_t fold(gpu_texts *texts, uint32_t text)
         i += length ? length : 1;
     }
     return gpu_text(texts, out, size);
+}
+
+static uint32_t folded_text_of(adder *a, uint32_t string)
+{
+    uint32_t text = text_of(a, string);
+    return text == HD_NONE ? HD_NONE : fold(&a->side->texts, text);
 }
 
 /* ---- items and entries ---- */
@@ -132,7 +139,7 @@ uint32_t diff_node_of(hd_diff_side *s, diff_node_key key, uint32_t raw)
 
 static uint32_t node_of(adder *a, uint32_t parent, uint32_t string, bool is_module)
 {
-    uint32_t raw = text_of(a, string), name = raw == HD_NONE ? HD_NONE : fold(&a->side->texts, raw);
+    uint32_t raw = text_of(a, string), name = folded_text_of(a, string);
     return name == HD_NONE ? HD_NONE : diff_node_of(a->side, (diff_node_key){parent, name, is_module}, raw);
 }
 
@@ -320,7 +327,7 @@ static hd_status add_gaps(adder *a, uint32_t device, hd_error *err)
             const gpu_gap *gap = &a->gaps.list[i];
             int64_t start = gap->start > piece->start ? gap->start : piece->start;
             int64_t length = (gap->end < piece->end ? gap->end : piece->end) - start;
-            uint32_t host = text_of(a, a->hosts[i]), item = diff_item_of(a->side, DIFF_GAP, gap->cause, host);
+            uint32_t host = folded_text_of(a, a->hosts[i]), item = diff_item_of(a->side, DIFF_GAP, gap->cause, host);
             a->side->samples[sample].columns[DIFF_IDLE + gap->cause] += length;
             if (!add_entry(a->side, item, sample, 1, length, 0)) return HD_NOMEM(err);
         }
@@ -367,7 +374,7 @@ static bool add_work(adder *a, const gpu_work *work, uint32_t index)
                     : work->role == HD_ROLE_COPY     ? DIFF_COPYING
                                                      : DIFF_KERNEL;
     uint32_t name = text_of(a, a->scope.launches->works[index].name);
-    int64_t time = gpu_duration(work), bytes;
+    int64_t time = gpu_duration(work);
     uint32_t item = name == HD_NONE ? HD_NONE : diff_item_of(s, kind, node, name);
     if (!add_entry(s, item, sample, 1, time, 0) || !describe(a, item, work, index)) return false;
     if (node != HD_NONE && !add_entry(s, diff_item_of(s, DIFF_OPERATOR, node, HD_NONE), sample, 0, time, 0))
@@ -378,10 +385,10 @@ static bool add_work(adder *a, const gpu_work *work, uint32_t index)
     s->samples[sample].columns[DIFF_KERNELS] += work->role == HD_ROLE_KERNEL;
     if (!diff_figures_add(a->figures, &s->samples[sample], index)) return false;
     if (work->role != HD_ROLE_COPY) return true;
-    uint32_t at;
-    const hd_block *block = hd_trace_block_of(&at, a->scope.trace, HD_KIND_SLICE, a->scope.launches->works[index].row);
+    int64_t bytes = gpu_copy_bytes_of(&a->bytes, a->scope.launches->works[index].row);
     s->samples[sample].columns[DIFF_COPIES]++;
-    if (gpu_arg_whole(&bytes, &a->bytes, block, at) && bytes > 0)
+    s->samples[sample].columns[DIFF_COPIES_SIZED] += bytes != HD_NO_NUMBER;
+    if (bytes != HD_NO_NUMBER)
         s->samples[sample].columns[DIFF_BYTES] = gpu_sum(s->samples[sample].columns[DIFF_BYTES], bytes);
     return true;
 }
@@ -538,7 +545,7 @@ static bool make_room(adder *a)
     if (!a->text_of || !a->sample_of_step || !a->window_of_step || !a->last_of_row) return false;
     for (uint32_t i = 0; i < s->step_count; i++) a->sample_of_step[i] = HD_NONE;
     for (uint32_t i = 0; i < s->row_count; i++) a->last_of_row[i] = HD_NONE;
-    return gpu_arg_init(&a->bytes, s->trace, "bytes") && gpu_arg_init(&a->grid, s->trace, "grid");
+    return gpu_copy_bytes_init(&a->bytes, s->trace) && gpu_arg_init(&a->grid, s->trace, "grid");
 }
 
 static hd_status add_trace(adder *a, hd_error *err)
@@ -608,7 +615,7 @@ hd_status hd_diff_side_add(hd_diff_side *side, const hd_trace *trace, const char
     hd_large_free(a.module_of);
     hd_large_free(a.hosts);
     diff_figures_free(a.figures);
-    gpu_arg_deinit(&a.bytes);
+    gpu_copy_bytes_deinit(&a.bytes);
     gpu_arg_deinit(&a.grid);
     free(a.text_of);
     free(a.sample_of_step);

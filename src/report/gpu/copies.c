@@ -38,7 +38,8 @@ typedef struct copies {
     gpu_groups rates;  /* device and kind */
     double **bytes_in; /* by key, then by bin of time */
     size_t bytes_capacity;
-    gpu_arg bytes, size, direction;
+    gpu_copy_bytes bytes;
+    gpu_arg direction;
     gpu_texts texts;
     gpu_aggregate kinds, sizes;
     report_covered covered;
@@ -78,14 +79,6 @@ static uint32_t size_class(int64_t bytes)
     return i;
 }
 
-static int64_t bytes_of(copies *c, const hd_block *block, uint32_t row)
-{
-    hd_value value;
-    int64_t bytes;
-    gpu_arg *arg = gpu_arg_get(&value, &c->bytes, block, row) ? &c->bytes : &c->size;
-    return gpu_arg_whole(&bytes, arg, block, row) && bytes >= 0 ? bytes : HD_NO_NUMBER;
-}
-
 /* ---- sums ---- */
 
 /* Bytes are copied evenly over the time of a copy. false: no memory. */
@@ -112,7 +105,7 @@ static bool add_copy(copies *c, size_t index)
     const hd_work *told = &s->launches->works[index];
     const hd_block *block = hd_trace_block_of(&at, s->trace, HD_KIND_SLICE, told->row);
     hd_string name = hd_trace_string(s->trace, told->name);
-    int64_t time = gpu_duration(work), bytes = bytes_of(c, block, at);
+    int64_t time = gpu_duration(work), bytes = gpu_copy_bytes_of(&c->bytes, told->row);
     bool is_timed = bytes >= 0 && time > 0;
     copy_row row = {{{work->device, work->step}, kind_of(c, work, name, block, at), 0},
                     time,
@@ -183,12 +176,10 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     copies c = {.options = options, .rates = {.key_size = sizeof(copy_key)}};
     hd_status status = gpu_scope_init(&c.scope, input, options, GPU_BY_STEP, err);
     if (status == HD_OK &&
-        (!gpu_arg_init(&c.bytes, input->trace, "bytes") || !gpu_arg_init(&c.size, input->trace, "size") ||
-         !gpu_arg_init(&c.direction, input->trace, "direction")))
+        (!gpu_copy_bytes_init(&c.bytes, input->trace) || !gpu_arg_init(&c.direction, input->trace, "direction")))
         status = HD_NOMEM(err);
     if (status == HD_OK) status = add_tables(out, &c, err);
-    gpu_arg_deinit(&c.bytes);
-    gpu_arg_deinit(&c.size);
+    gpu_copy_bytes_deinit(&c.bytes);
     gpu_arg_deinit(&c.direction);
     gpu_texts_deinit(&c.texts);
     gpu_aggregate_deinit(&c.kinds);

@@ -164,43 +164,12 @@ static void print_table(cli_run *run, const char *title, const hd_table *table, 
     hd_table_free(shown);
 }
 
-/* Names without parameters; what was matched plainly needs no word. */
-static void add_narrow_cell(hd_table_builder *b, const hd_table *table, size_t row, size_t column, const char *name)
-{
-    char out[HD_NAME_BYTES];
-    size_t size = 0;
-    bool is_text = hd_table_get_column(table, column)->type == HD_VALUE_STRING && !hd_table_is_null(table, row, column);
-    const char *text = is_text ? hd_table_get_string(&size, table, row, column) : NULL;
-    if (text && strcmp(name, "matched") == 0 && size == 4 && memcmp(text, "same", size) == 0)
-        hd_table_add_null(b);
-    else if (text && strncmp(name, "name", 4) == 0)
-        hd_table_add_string(b, out, hd_name_short(out, (hd_string){text, size}));
-    else
-        hd_table_add_cell(b, table, row, column);
-}
-
-/* Some columns of a table: what fits a screen. The list ends with NULL. */
-static hd_table *narrow(const hd_table *table, const char *const *wanted, cli_run *run)
-{
-    hd_table_builder *b;
-    hd_table *out;
-    if (hd_table_builder_new(&b, hd_table_name(table), &run->err) != HD_OK) return NULL;
-    for (size_t i = 0; wanted[i]; i++)
-        hd_table_add_column(b, wanted[i], hd_table_get_column(table, hd_table_find_column(table, wanted[i]))->type);
-    for (size_t row = 0; row < hd_table_row_count(table); row++)
-        for (size_t i = 0; wanted[i]; i++)
-            add_narrow_cell(b, table, row, hd_table_find_column(table, wanted[i]), wanted[i]);
-    return hd_table_finish(&out, b, &run->err) == HD_OK ? out : NULL;
-}
-
 static void print_text(cli_run *run, const hd_diff *diff)
 {
     const struct diff_options *o = run->options;
-    const hd_table *rows = hd_diff_table(diff, "rows");
-    static const char *const row_columns[] = {"kind",  "name",   "name_after", "matched", "before",
-                                              "after", "change", "verdict",    NULL};
-    static const char *const part_columns[] = {"part", "before", "after", "change", NULL};
-    hd_table *few = narrow(rows, row_columns, run), *parts = narrow(hd_diff_table(diff, "parts"), part_columns, run);
+    hd_table *few = NULL, *parts = NULL;
+    hd_diff_narrow(&few, diff, "rows", &run->err);
+    hd_diff_narrow(&parts, diff, "parts", &run->err);
     cli_print(run, "%s", cli_style(run, CLI_BOLD));
     report_print_safe(run, hd_diff_sentence(diff), strlen(hd_diff_sentence(diff)));
     cli_print(run, "%s\n", cli_style(run, CLI_PLAIN));
