@@ -76,7 +76,7 @@ def damage():
     whole = lambda n: (n, n * 5000)  # noqa: E731
     yield "cut", plain([], "the process was killed: the text ends within the 21st event", *whole(20), loss="cut", text=text[:at])
     yield "cut-between", plain([], "the text ends behind a comma; nothing is lost", *whole(20), text=text[:text.index('"s20"')].rpartition("{")[0])
-    yield "cut-gzip", plain([], "a gzip file without its end", None, None, loss="cut", text=gzip.compress(json.dumps({"traceEvents": [x(f"s{i * 7919 % 10007}", 10 * i, 5) for i in range(2000)]}).encode(), mtime=0)[:-2000])
+    yield "cut-gzip", plain([], "a gzip file without its end: what was written is 2000 slices", 2000, 2000 * 5000, loss="cut", text=gzip.compress(json.dumps({"traceEvents": [x(f"s{i * 7919 % 10007}", 10 * i, 5) for i in range(2000)]}).encode(), mtime=0)[:-2000])
     yield "gzip-members", plain([], "two gzip members, one behind the other", *whole(30), text=gzip.compress(text[:500].encode(), mtime=0) + gzip.compress(text[500:].encode(), mtime=0))
     yield "trailing-comma", plain([], "a comma before the last bracket", *whole(30), text=text.replace("}\n]", "},\n]"))
     yield "missing-comma", plain([], "no comma between two events", *whole(30), text=text.replace("},\n{", "}\n{", 1))
@@ -245,12 +245,12 @@ def in_databases():
         with open(path, "r+b") as file:
             file.truncate(file.seek(0, 2) - 3000)
     cut_run = training(76, 1)
-    yield "nsys-cut", "nsys", ".sqlite", "the copy of a database broke off", cut_run, cut, {**NOTHING, "counts": None, "loss": "cut"}
+    yield "nsys-cut", "nsys", ".sqlite", "the copy of a database broke off", cut_run, cut, {**NOTHING, "counts": truth(cut_run)["counts"], "loss": "cut"}
     run = training(77, 1, "xla")
     run.ranges = []
-    yield "xplane-cut", "xplane", ".xplane.pb", "the file ends within a plane", run, lambda path, run=run: profiles.save(path, profiles.xplane(run)[:1500]), {**NOTHING, "counts": None, "loss": "cut"}
+    yield "xplane-cut", "xplane", ".xplane.pb", "the file ends within a plane", run, lambda path, run=run: profiles.save(path, profiles.xplane(run)[:1500]), {**NOTHING, "counts": truth(run)["counts"], "loss": "cut"}
     run = training(78, 1)
-    yield "pftrace-cut", "pftrace", ".pftrace", "the file ends within a packet", run, lambda path, run=run: profiles.save(path, profiles.pftrace(run)[:-30]), {**NOTHING, "counts": None, "loss": "cut"}
+    yield "pftrace-cut", "pftrace", ".pftrace", "the file ends within a packet", run, lambda path, run=run: profiles.save(path, profiles.pftrace(run)[:-30]), {**NOTHING, "counts": {"slices": len(run.calls) + len(run.activities) + len(run.ranges)}, "slice_ns": sum(x.dur for x in [*run.calls, *run.activities, *run.ranges]), "loss": "cut"}
 
 
 def with_activities(run, activities):
