@@ -23,20 +23,20 @@ def truth_of(question, truth):
             facts["activities"] = facts["kernels"] + facts["copies"] + facts["memsets"]
             facts["memory_operations"] = facts["copies"] + facts["memsets"]
     if question in ("gpu_busy", "exposed_communication"):
-        facts = {**facts, "all": sum(facts.values())}
+        facts = {**facts, "all": sum(facts.values()), **({"kernels": truth["kernels_busy"]} if question == "gpu_busy" and truth.get("kernels_busy") is not None else {})}
     if question == "steps":
         facts = {"steps": facts, "durations": sorted(d for _, d in facts), "count": len(facts)}
     return facts
 
 
-def equal(key, got, right):
+def equal(key, got, right, few=FEW_NS):
     if isinstance(right, dict):
-        return isinstance(got, dict) and all(equal(key, got.get(k, 0), v) for k, v in right.items())
+        return isinstance(got, dict) and all(equal(key, got.get(k, 0), v, few) for k, v in right.items())
     if isinstance(right, list):
-        return isinstance(got, list) and len(got) == len(right) and all(equal(key, a, b) for a, b in zip(got, right))
+        return isinstance(got, list) and len(got) == len(right) and all(equal(key, a, b, few) for a, b in zip(got, right))
     if isinstance(right, (int, float)) and isinstance(got, (int, float)) and not isinstance(right, bool):
         exact = isinstance(right, int) and not (key.endswith("_ns") or key in ("busy", "durations", "weight", "steps", "changed", "slice_named"))
-        return got == right if exact else abs(got - right) <= max(FEW_NS, SHARE * abs(right))
+        return got == right if exact else abs(got - right) <= max(few, SHARE * abs(right))
     return got == right
 
 
@@ -71,20 +71,21 @@ def verdict(question, truth, got):
         return REFUSED, got["refused"]
     if "not claimed" in got:
         return NOT_CLAIMED, got["not claimed"] or ""
-    answer, said = got["answer"], got.get("said")
+    answer, said = dict(got["answer"]), got.get("said")
+    few = max(FEW_NS, answer.pop("printed_to_ns", 0))
     if question == "findings":
         return of_findings(truth, answer)
     facts = truth_of(question, truth)
     if question in ("gpu_busy", "exposed_communication"):
-        shared = [k for k in facts if k in answer] if "all" in answer else [k for k in facts if k != "all"]
+        shared = [k for k in facts if k in answer] if {"all", "kernels"} & set(answer) else [k for k in facts if k not in ("all", "kernels")]
         facts_of, answer = (lambda k: float(facts[k])), {k: v for k, v in answer.items() if v is not None}
     else:
         shared, facts_of = [k for k in facts if k in answer and facts[k] is not None], facts.get
     if question in ("gpu_busy", "exposed_communication"):
-        wrong = [k for k in shared if not (isinstance(answer.get(k, 0), (int, float)) and abs(answer.get(k, 0) - facts_of(k)) <= max(FEW_NS, SHARE * facts_of(k)))]
+        wrong = [k for k in shared if not (isinstance(answer.get(k, 0), (int, float)) and abs(answer.get(k, 0) - facts_of(k)) <= max(few, SHARE * facts_of(k)))]
         wrong += [k for k in answer if k not in facts and answer[k]]
     else:
-        wrong = [k for k in shared if not equal(k, answer[k], facts_of(k))]
+        wrong = [k for k in shared if not equal(k, answer[k], facts_of(k), few)]
     if question == "diff":
         wrong += [k for k in answer.get("changed", {}) if k not in facts["changed"] and abs(answer["changed"][k]) > 20_000]
     if not shared:

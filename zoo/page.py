@@ -58,7 +58,7 @@ def markdown(result):
            "Made by `make zoo`. [docs/zoo.md](../docs/zoo.md) says what the questions and the verdicts mean. A cell is reproduced by `zoo/run.py --trace TRACE --tool TOOL`.", "", summary(result)]
     if result["missing"]:
         out += ["Skipped: " + "; ".join(f"{name} ({why})" for name, why in result["missing"].items()) + ".", ""]
-    out += ["How each was asked: " + "; ".join(f"{t['title']}: {t['documented']}" for t in result["tools"]) + ".", "", "## By question", "",
+    out += ["How each was run: " + "; ".join(f"{t['title']}: {t['documented']}" for t in result["tools"]) + ".", "", "## By question", "",
             "right / wrong, lost or crashed / refused or less and said", "", by_question(result), "## By trace", "",
             "✓: all that the tool claims is right. –: it claims nothing of this format. What else there is, is named.", ""]
     for family in dict.fromkeys(t["family"] for t in result["traces"].values()):
@@ -82,8 +82,8 @@ def page(result):
     esc = html.escape
     head = "".join(f"<th>{esc(t['title'])}</th>" for t in result["tools"])
     out = [f"<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'><title>The trace zoo</title><style>{STYLE}</style><h1>What trace tools make of the same traces</h1>",
-           "<p>Each tool is asked, as its documentation says, the same questions about small traces whose truth is known. A cell names the verdict of each question; hover over it for what differs. "
-           "Heddle's documentation, page “zoo”, says how truth is defined and how a cell is reproduced.</p><table><tr><th>tool<th>version<th>asked by" + "".join(f"<th>{esc(c)}" for c in COLUMNS.values())]
+           "<p>Each tool is run as its documentation says, with the same questions about small traces whose truth is known. A cell names the verdict of each question; hover over it for what differs. "
+           "Heddle's documentation, page “zoo”, says how truth is defined and how a cell is reproduced.</p><table><tr><th>tool<th>version<th>run by" + "".join(f"<th>{esc(c)}" for c in COLUMNS.values())]
     for t in result["tools"]:
         counts = count(result, t["name"])
         out.append(f"<tr><td>{esc(t['title'])}<td>{esc(t['version'])}<td>{esc(t['documented'])}" + "".join(f"<td>{counts[v]}" for v in judge.VERDICTS))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 ZOO = Path(__file__).resolve().parent
 TOOLS = ("heddle", "perfetto", "hta", "traceinsight", "tracelens", "xprof", "xprof-rs", "nsys-ai", "gpu-idle", "speedscope")
-# Packages of PyPI: (with what they need, without).
+# Packages of PyPI: (with what they need, without)
 PACKAGES = {
     "hta": (("numpy==2.4.6", "pandas==3.1.1", "plotly==7.1.0", "networkx==3.6.1", "PyYAML==6.0.4", "psutil"), ("HolisticTraceAnalysis==0.5.0",)),  # needs JupyterLab, it says
     "traceinsight": (("traceinsight==0.6.1",), ()),

@@ -34,13 +34,15 @@ def questions_of(module, truth, wanted):
 
 
 def in_process(module, truth, asked, files):
-    """Heddle is a command: its own processes are the wall."""
-    out = {}
-    for question in asked:
+    """Heddle is a command: its own processes are the wall, and one crash is one cell."""
+    out, rest = {}, list(asked)
+    while rest:
         try:
-            out.update(adapters.answers(module, truth["format"], [question], files) if question not in out else {})
+            for question, got in adapters.answers(module, truth["format"], rest, files):
+                out[question] = got
         except Exception as e:
-            out[question] = {"crashed": f"{type(e).__name__}: {e}"}
+            out[next(q for q in rest if q not in out)] = {"crashed": f"{type(e).__name__}: {e}"}
+        rest = [q for q in rest if q not in out]
     return out
 
 
@@ -86,18 +88,31 @@ def cell_of(name, tool, args, folder):
     return name, tool["name"], cells
 
 
+def adapter_of(name):
+    """Not the name of the library that it imports."""
+    return "use_" + name.replace("-", "_")
+
+
 def tools_of(args):
     """Those that can run here, and why others cannot."""
     ready, missing = [], {}
     for name in args.tool or peers.TOOLS:
-        module = importlib.import_module(name.replace("-", "_"))
+        module = importlib.import_module(adapter_of(name))
         try:
-            command = None if name == "heddle" else [str(w) for w in peers.command(name, args.peers)] + [str(ZOO / "adapters" / (name.replace("-", "_") + ".py"))]
+            command = None if name == "heddle" else [str(w) for w in peers.command(name, args.peers)] + [str(ZOO / "adapters" / (adapter_of(name) + ".py"))]
             version = module.version(args.peers) if command is None else peers.version(name, args.peers)
             ready.append({"name": name, "module": module, "command": command, "version": version})
         except peers.Missing as e:
             missing[name] = str(e)
     return ready, missing
+
+
+def joined(old, new):
+    """The columns of tools that were asked earlier, with those that were asked now."""
+    if old["traces"] != json.loads(json.dumps(new["traces"])):
+        return new
+    both = {t["name"]: t for t in [*old["tools"], *new["tools"]]}
+    return {**new, "tools": [both[n] for n in peers.TOOLS if n in both], "missing": {n: w for n, w in {**old["missing"], **new["missing"]}.items() if n not in both}, "cells": {**old["cells"], **new["cells"]}}
 
 
 def main():
@@ -114,7 +129,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a cell is wrong, lost silently or crashed")
     args = parser.parse_args()
-    os.environ["ZOO_HEDDLE"] = importlib.import_module("heddle").PROGRAM = args.heddle
+    os.environ["ZOO_HEDDLE"] = importlib.import_module("use_heddle").PROGRAM = args.heddle
     everything = zoo.zoo()
     unknown = [t for t in args.trace or [] if t not in everything.entries]
     if unknown:
@@ -132,6 +147,9 @@ def main():
             cells[tool][name] = got
     result = {"tools": [{"name": t["name"], "title": t["module"].TITLE, "version": t["version"], "documented": t["module"].DOCUMENTED} for t in tools], "missing": missing,
               "traces": {n: {k: everything.entries[n][0][k] for k in ("family", "format", "about", "files")} for n in names}, "cells": cells}
+    earlier = args.out / "zoo.json"
+    if args.tool and not args.trace and not args.check and earlier.exists():
+        result = joined(json.loads(earlier.read_text()), result)
     bad = [(tool, name, q, c) for tool, rows in cells.items() for name, row in rows.items() for q, c in row.items() if c["verdict"] in judge.BAD]
     if args.check or args.trace:
         for tool, rows in cells.items():

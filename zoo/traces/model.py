@@ -165,6 +165,9 @@ def training(seed=1, unit=1000, vendor="cuda", steps=3, layers=3, devices=1, com
 
 # ---- truth ----
 
+FAR = 1 << 60  # puts devices behind one another
+
+
 def union(spans):
     """Sorted, disjoint [start, end)."""
     out = []
@@ -201,6 +204,7 @@ def truth(run, **more):
         "counts": counts,
         "gpu_time_ns": sum(a.dur for a in run.activities),
         "gpu_busy": by_device(run, lambda s: length(s[COMPUTE] + s[COMMUNICATION] + s[COPY])),
+        "kernels_busy": length([(a.device * FAR + a.start, a.device * FAR + a.end) for a in run.activities if a.kind == KERNEL]),
         "launches": {"matched": len(linked), "delay_ns": sum(a.start - a.call.start for a in linked)} if run.calls else None,
         "steps": [[r.name, r.dur] for r in run.ranges if r.kind == "step"] or None,
         "classes": by_device(run, lambda s: {c: length(s[c]) for c in s}),

@@ -146,4 +146,4 @@ def add_to(zoo):
     for name, about, run, cause in causes():
         facts = truth(run)
         facts["findings"] = {"culprit": cause, "straggler": None}
-        zoo.add(name, "cause", "kineto", about, [f"{name}.json.gz"], facts, lambda folder, name=name, run=run: chrome.write(f"{folder}/{name}.json.gz", chrome.kineto(run, 2026)))
+        zoo.add(name, "cause", "kineto", about, [f"{name}.json"], facts, lambda folder, name=name, run=run: chrome.write(f"{folder}/{name}.json", chrome.kineto(run, 2026)))

@@ -36,7 +36,9 @@ def xplane(run, kind="GPU"):
     t0, planes = 1_700_000_000_000_000_000, b""
     names = {}
     number = lambda name: names.setdefault(name, len(names) + 1)  # noqa: E731
-    stats = ("correlation_id", "memcpy_details", "kind_src:pinned kind_dst:device size:65536 dest:0 async:1")
+    stats = ("correlation_id", "memcpy_details", "kind_src:pinned kind_dst:device size:65536 dest:0 async:1", "kernel_details",
+             "regs:32 static_shared:0 dynamic_shared:0 grid:64,1,1 block:256,1,1 occ_pct:50", "device_vendor", "Nvidia", "core_count", "clock_rate", "memory_size", "compute_cap_major", "compute_cap_minor")
+    about = (x.stat(6, 7, 7), x.stat(8, 3, 108), x.stat(9, 3, 1410000), x.stat(10, 3, 85028765696), x.stat(11, 3, 8), x.stat(12, 3, 0)) if kind == "GPU" else ()
     for device in sorted({a.device for a in run.activities}):
         lines = []
         for stream in sorted({a.stream for a in run.activities if a.device == device}):
@@ -44,14 +46,14 @@ def xplane(run, kind="GPU"):
             for a in run.activities:
                 if a.device == device and a.stream == stream:
                     name = {MEMCPY: "MemcpyH2D", MEMSET: "Memset"}.get(a.kind, a.name)
-                    more = (x.stat(2, 7, 3),) if a.kind == MEMCPY and kind == "GPU" else ()
+                    more = {MEMCPY: (x.stat(2, 7, 3),), KERNEL: (x.stat(4, 7, 5),), MEMSET: ()}[a.kind] if kind == "GPU" else ()
                     events.append(x.event(number(name), a.start * 1000, a.dur * 1000, *((x.stat(1, 3, a.id),) if kind == "GPU" else ()), *more))
             lines.append(x.line(stream, f"Stream #{stream}(Compute,MemcpyH2D)" if kind == "GPU" else "XLA Ops", t0, *events))
         steps = [r for r in run.ranges if r.kind == "step"]
         lines.append(x.line(900, "Steps", t0, *(x.event(number(str(n)), r.start * 1000, r.dur * 1000) for n, r in enumerate(steps))))
         if kind == "TPU":
             lines.append(x.line(901, "XLA Modules", t0, *(x.event(number("jit_step(1)"), r.start * 1000, r.dur * 1000) for r in steps)))
-        planes += put(1, put(1, device + 2) + x.plane(f"/device:{kind}:{device}", *lines, events=[x.named(n, name) for name, n in names.items()], names=stats))
+        planes += put(1, put(1, device + 2) + x.plane(f"/device:{kind}:{device}", *lines, events=[x.named(n, name) for name, n in names.items()], names=stats, stats=about))
     calls = x.line(9, "main", t0, *(x.event(n + 1, c.start * 1000, c.dur * 1000, x.stat(1, 3, c.id)) for n, c in enumerate(run.calls)))
     planes += put(1, x.plane("/host:CPU", calls, events=[x.named(n + 1, c.name) for n, c in enumerate(run.calls)], names=("correlation_id",)))
     planes += put(1, x.plane("Task Environment", names=("profile_start_time",), stats=(x.stat(1, 3, t0),)))

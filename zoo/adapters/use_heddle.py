@@ -27,6 +27,7 @@ select 'samples', max(n) from (select count(*) n from stack_sample group by name
 select 'slice_ns', sum(dur) from slice where type <> 'instant'
 """
 NAMED = "select name, sum(dur) ns from slice where type <> 'instant' group by 1"
+LAUNCHES = "select count(*) n, sum(work_ts - ts) ns from launch where launch_id is not null and work_id is not null"
 LEDGER = "select group_concat(code || ' ' || count, ', ') said from ledger where level <> 'note'"
 
 
@@ -72,7 +73,7 @@ class Tool:
     def query(self):
         key = "query"
         if key not in self.made:
-            done = subprocess.run([PROGRAM, "query", "--json", *self.files[:1], ";".join((COUNTS, NAMED, LEDGER))], capture_output=True, text=True, errors="replace")
+            done = subprocess.run([PROGRAM, "query", "--json", *self.files[:1], ";".join((COUNTS, NAMED, LEDGER, LAUNCHES))], capture_output=True, text=True, errors="replace")
             if done.returncode < 0:
                 raise RuntimeError(f"ended by signal {-done.returncode}")
             if done.returncode:
@@ -80,15 +81,12 @@ class Tool:
             self.made[key] = self.parse(done.stdout)
         return self.made[key]
 
-    def lost(self):
-        return self.query()[2][0]["said"]
-
     def open(self):
         info = self.run("info")
         return {"opens": len(info) if isinstance(info, list) else 1}
 
     def counts(self):
-        counts, named, ledger = self.query()
+        counts, named, ledger, _ = self.query()
         got = {**{r["k"]: r["n"] for r in counts if r["n"] is not None}, "slice_named": {r["name"]: r["ns"] for r in named}}
         if self.form in STACKS:
             done = subprocess.run([PROGRAM, "flame", "-q", "-o", "-", *self.files], capture_output=True, text=True, errors="replace")
@@ -109,7 +107,7 @@ class Tool:
         return self.breakdown("exposed_communication")
 
     def launches(self):
-        rows = self.run("query", "-c", "select count(*) n, sum(work_ts - ts) ns from launch where launch_id is not null and work_id is not null")
+        rows = self.query()[3]
         return {"matched": rows[0]["n"], "delay_ns": rows[0]["ns"] or 0}
 
     def steps(self):
