@@ -6,7 +6,7 @@ usage: zoo/capture_cost.py [--tracer NAME]... [--workload NAME]... [--rounds N] 
 workloads  launches  2,000 kernels of 1 element a step: the host is the limit
            gpt       a step of a small transformer, that of tests/gpu/programs_torch.py: forward, backward, AdamW
            graph     the launches as one CUDA graph
-           host      no GPU: a loop in Python; it shows what the harness itself cannot tell apart
+           host      no GPU: a loop in Python; it shows the noise of the harness itself
 tracers    again     nothing, once more (A against A): the noise
            heddle    heddle record
            torch     torch.profiler, CPU and CUDA activities

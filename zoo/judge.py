@@ -5,6 +5,7 @@ BAD = (WRONG, LOST, CRASHED)
 VERDICTS = (RIGHT, SAID, REFUSED, WRONG, LOST, CRASHED, NOT_CLAIMED)
 SHARE = 0.001  # times may differ by this much: many tools print whole µs, or have doubles
 FEW_NS = 1000
+READINGS = {"all", "any", "kernels", "kernels_all"}  # of one question: zoo/traces/model.py readings(), and the sum over devices
 
 
 def truth_of(question, truth):
@@ -23,7 +24,7 @@ def truth_of(question, truth):
             facts["activities"] = facts["kernels"] + facts["copies"] + facts["memsets"]
             facts["memory_operations"] = facts["copies"] + facts["memsets"]
     if question in ("gpu_busy", "exposed_communication"):
-        facts = {**facts, "all": sum(facts.values()), **({"kernels": truth["kernels_busy"]} if question == "gpu_busy" and truth.get("kernels_busy") is not None else {})}
+        facts = {**facts, "all": sum(facts.values()), **(truth["readings"][question] if truth["format"] != "kineto-job" else {})}
     if question == "steps":
         facts = {"steps": facts, "durations": sorted(d for _, d in facts), "count": len(facts)}
     return facts
@@ -77,7 +78,7 @@ def verdict(question, truth, got):
         return of_findings(truth, answer)
     facts = truth_of(question, truth)
     if question in ("gpu_busy", "exposed_communication"):
-        shared = [k for k in facts if k in answer] if {"all", "kernels"} & set(answer) else [k for k in facts if k not in ("all", "kernels")]
+        shared = [k for k in facts if k in answer] if READINGS & set(answer) else [k for k in facts if k not in READINGS]
         facts_of, answer = (lambda k: float(facts[k])), {k: v for k, v in answer.items() if v is not None}
     else:
         shared, facts_of = [k for k in facts if k in answer and facts[k] is not None], facts.get
@@ -93,7 +94,7 @@ def verdict(question, truth, got):
     if not wrong:
         return RIGHT, ""
     details = "; ".join(difference(k, answer.get(k, 0), facts.get(k)) for k in wrong)
-    if said or truth.get("loss") and said:
+    if said:
         return SAID, f"{details}; it says: {said}"
     less = all(isinstance(facts.get(k), (int, float)) and isinstance(answer.get(k, 0), (int, float)) and answer.get(k, 0) < facts[k] for k in wrong)
     return (LOST if less and question in ("open", "counts", "launches", "gpu_busy") else WRONG), details

@@ -53,9 +53,9 @@ def cell_text(row):
     return "; ".join(f"{q.replace('_', ' ')} {SHORT[c['verdict']]}" for q, c in claimed.items() if c["verdict"] != judge.RIGHT)
 
 
-def markdown(result):
-    out = ["# The zoo: what trace tools make of the same traces", "",
-           "Made by `make zoo`. [docs/zoo.md](../docs/zoo.md) says what the questions and the verdicts mean. A cell is reproduced by `zoo/run.py --trace TRACE --tool TOOL`.", "", summary(result)]
+def markdown(result, docs="docs/zoo.md"):
+    out = ["# The zoo: results", "",
+           f"Made by `make zoo`. {docs} says what the questions and the verdicts mean. A cell is reproduced by `zoo/run.py --trace TRACE --tool TOOL`.", "", summary(result)]
     if result["missing"]:
         out += ["Skipped: " + "; ".join(f"{name} ({why})" for name, why in result["missing"].items()) + ".", ""]
     out += ["How each was run: " + "; ".join(f"{t['title']}: {t['documented']}" for t in result["tools"]) + ".", "", "## By question", "",
@@ -101,8 +101,10 @@ def page(result):
     return "\n".join(out) + "</table></html>\n"
 
 
-def write(result, folder):
+def write(result, folder, docs=None):
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "zoo.json").write_text(json.dumps(result, indent=1, default=float) + "\n", encoding="utf-8")
     (folder / "zoo.md").write_text(markdown(result), encoding="utf-8")
+    if docs:
+        docs.write_text(markdown(result, "[The zoo](zoo.md)"), encoding="utf-8")
     (folder / "zoo.html").write_text(page(result), encoding="utf-8")

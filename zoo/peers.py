@@ -14,7 +14,7 @@ ZOO = Path(__file__).resolve().parent
 TOOLS = ("heddle", "perfetto", "hta", "traceinsight", "tracelens", "xprof", "xprof-rs", "nsys-ai", "gpu-idle", "speedscope")
 # Packages of PyPI: (with what they need, without)
 PACKAGES = {
-    "hta": (("numpy==2.4.6", "pandas==3.1.1", "plotly==7.1.0", "networkx==3.6.1", "PyYAML==6.0.4", "psutil"), ("HolisticTraceAnalysis==0.5.0",)),  # needs JupyterLab, it says
+    "hta": (("numpy==2.4.6", "pandas==3.1.1", "plotly==7.1.0", "networkx==3.6.1", "PyYAML==6.0.4", "psutil==7.1.3"), ("HolisticTraceAnalysis==0.5.0",)),  # needs JupyterLab, it says
     "traceinsight": (("traceinsight==0.6.1",), ()),
     "xprof": (("xprof==2.24.2",), ()),
     "xprof-rs": (("xprof-rs==0.1.3",), ()),
@@ -44,7 +44,7 @@ def command(name, folder):
     if name == "tracelens":
         python = os.environ.get("ZOO_TRACELENS_PYTHON") or python_of(name, folder)
         if not Path(python).exists():
-            raise Missing("it is in no registry: install it from its repository, and set ZOO_TRACELENS_PYTHON to the Python that has it")
+            raise Missing("it is in no registry: install it from its repository into a virtual environment, and set ZOO_TRACELENS_PYTHON to the Python that has it")
         return [python]
     if not python_of(name, folder).exists():
         raise Missing(f"not installed in {folder}: `make zoo` does that")

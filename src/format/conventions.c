@@ -62,7 +62,7 @@ static uint8_t class_at(uint8_t *category_class, const hd_trace *trace, const hd
     return category_class[category];
 }
 
-/* Nothing is left to learn: Paddle writes the device of kernels, and not of the copies before them on the same stream. */
+/* Nothing is left to learn. Paddle writes the device of kernels, not of the copies before them on their stream. */
 static bool is_settled(const said *s, const names *n)
 {
     return s->is_certain && (s->device != HD_NO_NUMBER || n->device == HD_NONE);

@@ -20,6 +20,15 @@ class NotClaimed(Exception):
     """The tool does not claim to answer this."""
 
 
+def is_refusal(error):
+    """A text that is no JSON, or a `raise` of the tool's own: not an exception that a library below it met."""
+    if type(error).__name__ in ("JSONDecodeError", "UnicodeDecodeError"):
+        return True
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    libraries = ("numpy", "pandas", "lib/python3.11/json")
+    return "site-packages" in last.filename and not any(f"site-packages/{x}" in last.filename for x in libraries) and (last.line or "").startswith("raise")
+
+
 def answers(module, form, questions, files):
     """Yields (question, dictionary)."""
     reader = None
@@ -33,6 +42,10 @@ def answers(module, form, questions, files):
             got = {"refused": str(e)[:300]}
         except NotClaimed as e:
             got = {"not claimed": str(e)[:300]}
+        except Exception as e:
+            if not is_refusal(e):
+                raise
+            got = {"refused": f"{type(e).__name__}: {e}"[:300]}
         yield question, got
 
 

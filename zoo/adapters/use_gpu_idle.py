@@ -8,6 +8,7 @@ import adapter
 TITLE = "gpu-idle"
 DOCUMENTED = "gpu-idle --json TRACE: busy_pct of window_ms, n_kernels, findings"
 CLAIMS = {"kineto": ("open", "counts", "gpu_busy", "findings")}
+CAUSES_KNOWN = ("data-loading", "launch-bound", "pageable-copy", "gpu-bound")
 CAUSES = {"dataloader": "data-loading", "smallbatch": "launch-bound", "h2d_copy": "pageable-copy"}
 
 
@@ -18,8 +19,9 @@ class Tool:
     def report(self):
         if self.got is None:
             done = subprocess.run([sys.executable.replace("python", "gpu-idle"), "--json", *self.files], capture_output=True, text=True)
-            if done.returncode and "Traceback" in done.stderr:
-                raise RuntimeError(done.stderr.strip().split("\n")[-1])
+            last = done.stderr.strip().split("\n")[-1]
+            if "Traceback" in done.stderr:
+                raise (adapter.Refused if last.startswith(("ValueError", "json.", "UnicodeDecodeError")) else RuntimeError)(last)
             if not done.stdout.strip():
                 raise adapter.Refused(done.stderr.strip())
             self.got = json.loads(done.stdout)

@@ -6,7 +6,7 @@ import subprocess
 from adapter import Refused
 
 TITLE = "Heddle"
-DOCUMENTED = "heddle help; docs/reports"
+DOCUMENTED = "heddle info, query, flame, diff, report breakdown, steps, summary, job"
 GPU = ("open", "counts", "gpu_busy", "launches", "steps", "exposed_communication", "findings")
 STACKS = ("folded", "perf-script", "perf-data", "speedscope", "gecko", "cpuprofile", "pprof")
 CLAIMS = {**dict.fromkeys(("kineto", "chrome-gpu", "cupti", "nsys", "rocpd", "rpd", "rocprofv3", "xplane", "ascend", "xctrace", "ftrace"), GPU),

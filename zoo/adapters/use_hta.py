@@ -1,5 +1,7 @@
 """Holistic Trace Analysis: its Python interface, as its documentation's features have it. The last step is included."""
+import gzip
 import os
+import re
 import shutil
 import tempfile
 import warnings
@@ -9,6 +11,9 @@ import adapter
 TITLE = "HTA"
 DOCUMENTED = "TraceAnalysis(trace_files, include_last_profiler_step=True): get_temporal_breakdown, get_gpu_kernel_breakdown, get_cuda_kernel_launch_stats, get_potential_stragglers; TraceDiff.compare_traces"
 CLAIMS = {"kineto": ("open", "counts", "gpu_busy", "launches", "exposed_communication"), "kineto-job": ("open", "exposed_communication", "findings"), "kineto-pair": ("open", "diff")}
+
+
+LAUNCHES = {"cudaLaunchKernel", "cudaMemcpyAsync", "cudaMemsetAsync"}
 
 
 class Tool:
@@ -35,33 +40,28 @@ class Tool:
                 "calls": sum(n for c, n in by.items() if "runtime" in c), "slices": slices}
 
     def breakdown(self, rank=0):
-        import pandas
         rows = self.trace().get_temporal_breakdown(visualize=False)
-        row = rows[rows["rank"] == rank].iloc[0]
-        assert isinstance(rows, pandas.DataFrame)
-        return row
+        return rows[rows["rank"] == rank].iloc[0]
 
     def gpu_busy(self):
         row = self.breakdown()
-        return {"all": 1000 * float(row["kernel_time(us)"] - row["idle_time(us)"])}, self.rounding()
+        return {"any": 1000 * float(row["kernel_time(us)"] - row["idle_time(us)"])}, self.rounding()
 
     def rounding(self):
-        """It rounds times of slices down to whole µs, and logs that."""
-        frame = self.trace().t.get_trace(0)
-        return "times are rounded down to whole µs" if any("." in text for text in self.numbers()) and len(frame) else None
-
-    def numbers(self):
-        import gzip
-        data = open(self.files[0], "rb").read()
+        """It rounds the times of slices down to whole µs, and logs that."""
+        with open(self.files[0], "rb") as file:
+            data = file.read()
         text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode(errors="replace")
-        return [part.split(",")[0] for part in text.split('"dur": ')[1:] if not part.split(",")[0].rstrip("} ]").endswith(".000")]
+        return "times are rounded down to whole µs" if re.search(r'"(ts|dur)": \d+\.\d*[1-9]', text) else None
 
     def exposed_communication(self):
         kinds, _ = self.trace().get_gpu_kernel_breakdown(visualize=False)
         alone = kinds[kinds["kernel_type"].isin(["COMMUNICATION", "COMMUNICATION overlapping MEMORY"])]
-        return {"all": 1000 * float(alone["sum"].sum())}, self.rounding()  # summed over ranks
+        return {"all" if self.form == "kineto-job" else "kernels": 1000 * float(alone["sum"].sum())}, self.rounding()  # all: summed over ranks
 
     def launches(self):
+        if not LAUNCHES & set(self.trace().t.symbol_table.sym_table):
+            raise adapter.NotClaimed("of these three calls, as its documentation says")
         stats = self.trace().get_cuda_kernel_launch_stats(ranks=[0], visualize=False)
         return {"matched": len(stats[0])}
 

@@ -1,4 +1,5 @@
 """Perfetto's trace processor, the WebAssembly build of its UI: SQL over the tables that its documentation names."""
+import gzip
 import json
 import os
 import subprocess
@@ -11,7 +12,7 @@ DOCUMENTED = "trace_processor: SQL on slice, flow, counter, perf_sample, stats"
 CLAIMS = {**dict.fromkeys(("kineto", "chrome", "chrome-gpu", "pftrace"), ("open", "counts", "launches")), **dict.fromkeys(("perf-script", "perf-data"), ("open", "counts"))}
 HERE = os.path.dirname(os.path.abspath(__file__))
 ENGINE = os.path.join(HERE, "../../tests/web/perfetto")
-LOSSES = "select group_concat(name || ' ' || value, ', ') from (select name, sum(value) value from stats where value <> 0 and severity in ('error', 'data_loss') group by 1)"
+LOSSES = "select group_concat(name || ' ' || value, ', ') from (select name, sum(value) value from stats where value <> 0 and (severity in ('error', 'data_loss') or name like 'flow%') group by 1)"
 SQL = {
     "kernels": "select count(*) from slice where lower(category) in ('kernel', 'gpu_kernel')",
     "copies": "select count(*) from slice where lower(category) in ('gpu_memcpy', 'memcpy')",
@@ -25,6 +26,7 @@ SQL = {
     "slice_named": "select name, sum(dur) from slice group by 1",
     "matched": "select count(*) from flow f join slice a on a.id = f.slice_out join slice b on b.id = f.slice_in where lower(a.category) like '%runtime' or lower(a.category) like 'cpu_op'",
     "delay_ns": "select total(b.ts - a.ts) from flow f join slice a on a.id = f.slice_out join slice b on b.id = f.slice_in where lower(a.category) like '%runtime' or lower(a.category) like 'cpu_op'",
+    "unfinished": "select count(*) from slice where dur = -1",
     "said": LOSSES,
 }
 OF = {"kineto": ("kernels", "copies", "memsets", "calls", "slices_and_instants", "flows"), "chrome": ("slices_and_instants", "slice_ns", "flows", "counters", "slice_named"), "chrome-gpu": (),
@@ -47,7 +49,8 @@ class Tool:
         return {n: dict(self.rows[n]) if n == "slice_named" else self.rows[n][0][0] for n in names}
 
     def said(self):
-        return self.ask("said")["said"]
+        losses, open_ = self.ask("said", "unfinished").values()
+        return ", ".join(filter(None, (losses, f"{open_} slices did not end" if open_ else None))) or None
 
     def open(self):
         self.ask("said")
@@ -59,6 +62,10 @@ class Tool:
     def launches(self):
         if self.form != "kineto":
             raise adapter.NotClaimed("its flows are arrows; that they are launches is a convention of Kineto")
+        with open(self.file, "rb") as file:
+            data = file.read()
+        if b'"ph": "s"' not in (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data):
+            raise adapter.NotClaimed("the file has no flows")
         return self.ask("matched", "delay_ns"), self.said()
 
 

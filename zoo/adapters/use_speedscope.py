@@ -39,6 +39,8 @@ class Tool:
         return {"opens": 1}
 
     def counts(self):
+        if self.form == "perf-script":
+            raise adapter.NotClaimed("it weighs samples by the time between them, not by their period")
         weight = 0
         for p in self.profile()["profiles"]:
             unit = UNITS[p["unit"]]

@@ -188,7 +188,7 @@ def ascend(run):
 
 
 def jax(run):
-    """trace.json of JAX's profiler: derived lines beside the streams."""
+    """trace.json of JAX's profiler: derived lines next to the streams."""
     gpu, host, out = 1, 2, []
     names = [("process_name", gpu, None, "/device:GPU:0"), ("process_name", host, None, "/host:CPU"), ("thread_name", gpu, 91, "XLA Modules"),
              ("thread_name", gpu, 92, "XLA Ops"), ("thread_name", gpu, 93, "Steps")]

@@ -46,13 +46,13 @@ def structure():
     yield "bind-id", plain([x("a", 0, 5, bind_id="0x1", flow_out=True), x("b", 10, 5, 1, 2, bind_id="0x1", flow_in=True), x("c", 20, 5, 1, 3, bind_id="0x2", flow_out=True), x("d", 30, 5, 1, 4, bind_id="0x2", flow_in=True)],
                            "flows by bind_id, flow_out and flow_in", 4, 20000, flows=2)
     yield "flow-steps", plain([x("a", 0, 9), x("b", 20, 9, 1, 2), x("c", 40, 9, 1, 3), m("s", "f", 1, id=7), m("t", "f", 21, 1, 2, id=7), m("f", "f", 41, 1, 3, id=7, bp="e")], "a flow with a step", 3, 27000, flows=2)
-    yield "flow-ids-of-names", plain([x("a", 0, 9), x("b", 20, 9, 1, 2), m("s", "f", 1, id=7), m("s", "g", 2, id=7), m("f", "f", 21, 1, 2, id=7, bp="e"), m("f", "g", 22, 1, 2, id=7, bp="e")], "two flows of one id, told apart by name", 2, 18000, flows=2)
+    yield "flow-ids-of-names", plain([x("a", 0, 9), x("b", 20, 9, 1, 2), m("s", "f", 1, id=7), m("s", "g", 2, id=7), m("f", "f", 21, 1, 2, id=7, bp="e"), m("f", "g", 22, 1, 2, id=7, bp="e")], "two flows of one id, distinguished by name", 2, 18000, flows=2)
     yield "exponents", plain([], "numbers with exponents", 3, 2500 + 1000 + 20000,
                              text='{"traceEvents":[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1.7e15,"dur":2.5e0},{"ph":"X","name":"b","pid":1,"tid":1,"ts":1.70000000000001e15,"dur":1e0},{"ph":"X","name":"c","pid":1,"tid":1,"ts":17.0000000000003e14,"dur":2E1}]}')
     yield "texts-for-numbers", plain([{**x("a", "1700000000000000.125", "2.5"), "pid": "7", "tid": "9"}, x("b", "1700000000000010", "1")], "times as texts", 2, 3500)
     yield "nanoseconds-of-today", plain([], "Unix time with nanoseconds: a double has a quarter of a µs", 2, 1001 + 1002,
                                         text='{"traceEvents":[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1795906800000000.001,"dur":1.001},{"ph":"X","name":"b","pid":1,"tid":1,"ts":1795906800000002.999,"dur":1.002}]}')
-    yield "ids-above-53-bits", plain([x("a", 0, 9), x("b", 0, 9, 1, 2), m("s", "f", 1, id=9007199254740992), m("f", "f", 5, 1, 2, id=9007199254740992, bp="e"), m("s", "f", 2, id=9007199254740993), m("f", "f", 6, 1, 2, id=9007199254740993, bp="e")], "flow ids that a double cannot tell apart", 2, 18000, flows=2)
+    yield "ids-above-53-bits", plain([x("a", 0, 9), x("b", 0, 9, 1, 2), m("s", "f", 1, id=9007199254740992), m("f", "f", 5, 1, 2, id=9007199254740992, bp="e"), m("s", "f", 2, id=9007199254740993), m("f", "f", 6, 1, 2, id=9007199254740993, bp="e")], "flow ids that are equal as doubles", 2, 18000, flows=2)
     yield "texts-for-threads", plain([x("a", 0, 5, "Spans", "main"), x("b", 7, 5, "Spans", "stream 7"), x("c", 9, 5, "", "")], "texts as pid and tid", 3, 15000)
     yield "no-thread", plain([{k: v for k, v in x("a", 0, 5).items() if k != "tid"}, {k: v for k, v in x("b", 8, 5).items() if k not in ("pid", "tid")}], "events without tid, or pid", 2, 10000)
     yield "no-category", plain([{k: v for k, v in x("a", 0, 5).items() if k != "cat"}, {k: v for k, v in x("b", 8, 5).items() if k not in ("cat", "name")}], "events without category, or name", 2, 10000)
@@ -60,7 +60,7 @@ def structure():
     yield "same-time", plain([x("outer", 0, 10), x("inner", 0, 10), x("after", 10, 4)], "slices that begin and end together, and one behind", 3, 24000)
     yield "instants", plain([x("a", 0, 9), m("i", "t", 1, s="t"), m("I", "p", 2, s="p"), m("R", "mark", 3)], "instants of all kinds", 1, 9000, instants=3)
     yield "counters", plain([x("a", 0, 9), *({"ph": "C", "name": "mem", "pid": 1, "ts": i, "args": {"bytes": i * 1.5, "blocks": i}} for i in range(5))], "counters of two series", 1, 9000, counters=10)
-    yield "counters-of-ids", plain([x("a", 0, 9), *({"ph": "C", "name": "mem", "id": i % 2, "pid": 1, "ts": i, "args": {"v": i}} for i in range(6))], "counters told apart by id", 1, 9000, counters=6)
+    yield "counters-of-ids", plain([x("a", 0, 9), *({"ph": "C", "name": "mem", "id": i % 2, "pid": 1, "ts": i, "args": {"v": i}} for i in range(6))], "counters distinguished by id", 1, 9000, counters=6)
     yield "array-alone", plain([], "a bare array", 2, 10000, text=json.dumps([x("a", 0, 5), x("b", 9, 5)]))
     yield "events-last", plain([], "traceEvents behind all other keys, and extra ones", 2, 10000, text=json.dumps({"otherData": {"a": [1, {}]}, "stackFrames": {}, "traceEvents": [x("a", 0, 5), x("b", 9, 5)], "after": None}))
     yield "no-metadata-order", plain([x("a", 0, 5), {"ph": "M", "name": "thread_name", "pid": 1, "tid": 1, "args": {"name": "late"}}, {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "p"}}], "names come behind the events", 1, 5000)
@@ -199,7 +199,7 @@ def runs():
     yield "kernel-never-ended", "a kernel of which only the begin was written", run, kineto_with(run, {"ph": "B", "cat": "kernel", "name": "open", "pid": 0, "tid": 9, "ts": relative(50), "args": {"device": 0, "stream": 9, "correlation": 99999}}), \
         {"gpu_busy": None, "counts": {"kernels": truth(run)["counts"]["kernels"] + 1}, "launches": None, "classes": None, "exposed_communication": None, "gpu_time_ns": None}
     run = training(59, 1, devices=2, steps=2)
-    yield "devices-on-one-row", "the kernels of two GPUs are on one row, told apart by an argument", run, kineto_with(run, edit=lambda ev: [e.update(pid="GPU", tid="all") for e in ev if e.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset") or e["ph"] == "f"]), {}
+    yield "devices-on-one-row", "the kernels of two GPUs are on one row, distinguished by an argument", run, kineto_with(run, edit=lambda ev: [e.update(pid="GPU", tid="all") for e in ev if e.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset") or e["ph"] == "f"]), {}
     run = training(60, 1, devices=2, steps=2)
     yield "no-device-arguments", "the number of the GPU is in no argument, only in the row", run, kineto_with(run, edit=lambda ev: [e["args"].pop("device") for e in ev if e.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")]), {}
     run = training(61, 1)

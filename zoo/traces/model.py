@@ -165,8 +165,6 @@ def training(seed=1, unit=1000, vendor="cuda", steps=3, layers=3, devices=1, com
 
 # ---- truth ----
 
-FAR = 1 << 60  # puts devices behind one another
-
 
 def union(spans):
     """Sorted, disjoint [start, end)."""
@@ -195,6 +193,24 @@ def by_device(run, figure):
     return out
 
 
+def readings(run):
+    """The same questions as some tools define them: over all devices of the file at once (any), of kernels alone, over all
+    devices (kernels) or as the sum over devices (kernels_all)."""
+    def spans(cls=None, kinds=(KERNEL, MEMCPY, MEMSET), apart=0):
+        return [(a.device * apart + a.start, a.device * apart + a.end) for a in run.activities if a.kind in kinds and cls in (None, a.cls)]
+
+    def busy(apart):
+        return length(spans(kinds=(KERNEL,), apart=apart))
+
+    def exposed(apart):
+        return minus(spans(COMMUNICATION, apart=apart), spans(COMPUTE, (KERNEL,), apart))
+
+    far = 1 << 60
+
+    return {"gpu_busy": {"any": length(spans()), "kernels": busy(0), "kernels_all": busy(far)},
+            "exposed_communication": {"any": minus(spans(COMMUNICATION), spans(COMPUTE)), "kernels": exposed(0), "kernels_all": exposed(far)}}
+
+
 def truth(run, **more):
     """The figures of a run. `more` replaces what a fault changes; None: the question makes no sense here."""
     counts = {"kernels": sum(a.kind == KERNEL for a in run.activities), "copies": sum(a.kind == MEMCPY for a in run.activities),
@@ -204,7 +220,7 @@ def truth(run, **more):
         "counts": counts,
         "gpu_time_ns": sum(a.dur for a in run.activities),
         "gpu_busy": by_device(run, lambda s: length(s[COMPUTE] + s[COMMUNICATION] + s[COPY])),
-        "kernels_busy": length([(a.device * FAR + a.start, a.device * FAR + a.end) for a in run.activities if a.kind == KERNEL]),
+        "readings": readings(run),
         "launches": {"matched": len(linked), "delay_ns": sum(a.start - a.call.start for a in linked)} if run.calls else None,
         "steps": [[r.name, r.dur] for r in run.ranges if r.kind == "step"] or None,
         "classes": by_device(run, lambda s: {c: length(s[c]) for c in s}),

@@ -66,7 +66,7 @@ def table():
     yield "cupti-lines", "cupti", ".cupti", "cuda", 1, ("steps", "two-gpus"), "JSON lines of CUPTI's activity records", lambda path, run: profiles.save(path, chrome.cupti_lines(run)), lambda r: ranges_are(r), no_steps
     yield "unitrace", "chrome-gpu", ".json", "ze", 1000, ("steps", "two-gpus"), "Intel's unitrace", j(chrome.unitrace), lambda r: ranges_are(r), no_steps
     yield "ascend-json", "chrome-gpu", ".json", "ascend", 1, ("steps",), "Ascend's PyTorch profiler, trace_view.json", j(chrome.ascend), lambda r: first_device(ranges_are(r, "op")), no_steps
-    yield "jax-json", "chrome-gpu", ".json", "xla", 1, ("queued",), "JAX's trace.json: derived lines beside the streams", j(chrome.jax), lambda r: ranges_are(r), ("steps", "launches")
+    yield "jax-json", "chrome-gpu", ".json", "xla", 1, ("queued",), "JAX's trace.json: derived lines next to the streams", j(chrome.jax), lambda r: ranges_are(r), ("steps", "launches")
     yield "paddle", "chrome-gpu", ".json", "cuda", 1, ("steps",), "Paddle's profiler", j(chrome.paddle), lambda r: first_device(ranges_are(r)), no_steps
     yield "mctracer", "chrome-gpu", ".json", "cuda", 1, ("queued",), "MetaX' mcTracer: times in ns", j(chrome.mctracer), lambda r: ranges_are(r), no_steps
     yield "rocprof", "chrome-gpu", ".json", "hip", 1, ("queued", "two-gpus"), "rocprof of ROCm 5: texts for numbers, BeginNs and EndNs", j(chrome.rocprof), lambda r: ranges_are(r), no_steps
@@ -82,7 +82,7 @@ def table():
     yield "ascend-db", "ascend", ".db", "ascend", 1, ("steps", "queued", "streams"), "Ascend's PyTorch profiler, SQLite", databases.ascend, lambda r: first_device(ranges_are(r)), no_steps
     yield "xctrace", "xctrace", ".xml", "cuda", 1, ("queued",), "Apple Instruments: Metal's GPU intervals", p(profiles.xctrace), lambda r: ranges_are(r), no_steps
     yield "ftrace", "ftrace", ".ftrace", "cuda", 1000, ("queued",), "ftrace of the kernel's GPU scheduler", p(profiles.ftrace), lambda r: ranges_are(r), no_steps
-    yield "pftrace", "pftrace", ".pftrace", "cuda", 1, ("steps", "queued"), "Perfetto's track events", p(profiles.pftrace), None, ("steps", "launches")
+    yield "pftrace", "pftrace", ".pftrace", "cuda", 1, ("steps", "queued"), "Perfetto's track events", p(profiles.pftrace), None, ("steps", "launches", "gpu_busy", "classes", "exposed_communication")
 
 
 def add_to(zoo):
@@ -92,7 +92,7 @@ def add_to(zoo):
             if prepare:
                 run = prepare(run) or run
             facts = truth(run, **{key: None for key in without_meaning})
-            if name == "xplane-tpu" or name.startswith(("xctrace", "ftrace")):  # no calls of an API, and no copies told apart
+            if name == "xplane-tpu" or name.startswith(("xctrace", "ftrace")):  # no calls of an API, and copies are not distinguished
                 facts["counts"] = {"kernels": facts["counts"]["kernels"] + facts["counts"]["copies"] + facts["counts"]["memsets"]} if not name.startswith("xplane") else facts["counts"]
                 facts["counts"].pop("calls", None)
             if f"{name}-{shape}" == "rocprof-two-gpus":  # of which GPU a copy is, is not in the file

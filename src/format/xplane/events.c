@@ -101,7 +101,7 @@ static hd_status set_times(hd_row *row, xplane_reader *r, const event_message *m
     return xplane_add_arg(r, r->key_duration, HD_ARG_INT, (int64_t)m->duration);
 }
 
-/* A host event with a correlation id is the call that launched an activity, and TensorFlow gives it the activity's name. */
+/* A host event with a correlation id is the call that launched an activity; TensorFlow gives it the activity's name. */
 static uint32_t category_of_host(const xplane_reader *r, const xplane_event_name *name, const event_message *m)
 {
     if (name->is_python) return r->category_python;
