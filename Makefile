@@ -33,7 +33,7 @@ BUILD_FOR = tools/build_for.py $(MESON) $(1) $(2)
 quiet = @out=$$($(1) 2>&1) || { echo "$$out" >&2; exit 1; }
 
 .DEFAULT_GOAL := build
-.PHONY: help setup setup-test build release check-release portable demo static-libs dist test-dist wheel test-wheel static-libs-aarch64 dist-aarch64 test-dist-aarch64 deb test-deb site test-site test test-all test-threads test-gpu test-musl bench fuzz install format check-format clean
+.PHONY: help setup setup-test build release check-release portable demo static-libs dist test-dist wheel test-wheel static-libs-aarch64 dist-aarch64 test-dist-aarch64 deb test-deb site test-site test test-all test-threads test-gpu test-musl bench zoo fuzz install format check-format clean
 
 help:                 ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -169,6 +169,11 @@ bench:                ## the benchmarks, each beside its peer
 	@tools/setup.sh bench
 	@$(MAKE) --no-print-directory build
 	@bench/run.sh build/release
+
+zoo: build            ## what other tools make of the traces of zoo/, in build/zoo: zoo.md, zoo.html (docs/zoo.md)
+	@tools/setup.sh test
+	@zoo/peers.py build/zoo-peers
+	@zoo/run.py --heddle build/release/src/cli/heddle
 
 build/fuzz/build.ninja: | setup
 	$(call quiet,CC=clang $(MESON) setup build/fuzz -Dbuildtype=debugoptimized -Db_ndebug=false -Db_lundef=false \

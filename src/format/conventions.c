@@ -62,13 +62,19 @@ static uint8_t class_at(uint8_t *category_class, const hd_trace *trace, const hd
     return category_class[category];
 }
 
+/* Nothing is left to learn. Paddle writes the device of kernels, not of the copies before them on their stream. */
+static bool is_settled(const said *s, const names *n)
+{
+    return s->is_certain && (s->device != HD_NO_NUMBER || n->device == HD_NONE);
+}
+
 /* was_stream: by track, those that were streams before their slices were looked at. */
 static void look_at(said *of, const bool *was_stream, const hd_trace *trace, const names *n, const hd_block *block,
                     uint8_t *category_class)
 {
     for (uint32_t row = 0; row < block->row_count; row++) {
         uint32_t track = (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], row);
-        if (track == HD_NONE || of[track].is_certain) continue;
+        if (track == HD_NONE || is_settled(&of[track], n)) continue;
         uint8_t class = class_at(category_class, trace, block, row);
         said *s = &of[track];
         int64_t device, stream;
@@ -82,7 +88,9 @@ static void look_at(said *of, const bool *was_stream, const hd_trace *trace, con
             s->wait_stream = stream;
             continue;
         }
-        if (!certain && (s->is_stream || was_stream[track])) continue;
+        if (s->is_stream && s->device == HD_NO_NUMBER) s->device = device;
+        if (s->is_certain || (!certain && (s->is_stream || was_stream[track]))) continue;
+        if (s->is_stream && device == HD_NO_NUMBER) device = s->device;
         s->is_stream = true;
         s->is_certain = certain;
         s->device = device;

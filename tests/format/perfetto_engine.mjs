@@ -7,6 +7,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import vm from "node:vm";
+import {fileURLToPath} from "node:url";
 
 const METHOD = {append: 1, finish: 2, query: 3, reset: 11};
 const FIELD = {message: 1, sequence: 1, request: 2, fatal: 5, invalid: 4, data: 101, query: 103, appended: 201, rows: 203,
@@ -66,7 +67,7 @@ function* cellsOf(batch) {
 
 // ---- the engine ----
 
-class Engine {
+export class Engine {
   constructor(folder) { this.folder = folder; }
 
   // The script believes that it is a worker of a page, whose files lie in the folder.
@@ -172,4 +173,4 @@ async function main([folder, ...files]) {
   }
 }
 
-main(process.argv.slice(2));
+if (process.argv[1] === fileURLToPath(import.meta.url)) main(process.argv.slice(2));

@@ -15,6 +15,7 @@ DOCS = ROOT / "docs"
 LINK = re.compile(r"(\]\()([^)#\s]+)([^)\s]*\))")
 FENCE = re.compile(r"^( *```.*?^ *```$)", re.M | re.S)
 KINDS = {".h": "c", ".c": "c", ".cpp": "cpp", ".cu": "cuda", ".py": "python", ".json": "json", ".txt": "cmake"}
+ZOO = ROOT / "build/zoo/zoo.html"  # where `make zoo` has run
 # What becomes a file in assets/.
 ASSETS = {"heddle.css": "tools/site/heddle.css", "icon.svg": "src/view/web/icon.svg", "iframe-worker.js": "tools/site/node_modules/iframe-worker/shim/index.js"}
 
@@ -112,6 +113,8 @@ def on_config(config):
 def on_files(files, config):
     for name, path in ASSETS.items():
         files.append(File.generated(config, f"assets/{name}", abs_src_path=str(ROOT / path)))
+    if ZOO.exists():
+        files.append(File.generated(config, "zoo-cells.html", abs_src_path=str(ZOO)))
     todo = sorted(DOCS.rglob("*.md"))
     seen = set(todo)
     while todo:
@@ -127,4 +130,6 @@ def on_files(files, config):
 
 
 def on_page_markdown(markdown, page, config, files):
+    if page.file.src_uri == "zoo-results.md" and ZOO.exists():
+        markdown += '\n<a href="zoo-cells.html">Every cell on one page</a>, with what differs.\n'
     return relink(SOURCE_OF[page.file.src_uri], markdown)

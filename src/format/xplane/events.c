@@ -7,6 +7,7 @@
 #include "format/numbers.h"
 #include "format/stack_text.h"
 #include "format/xplane/xplane.h"
+#include "heddle/launches.h"
 #include "trace/text.h"
 
 __extension__ typedef __int128 picoseconds;
@@ -100,10 +101,19 @@ static hd_status set_times(hd_row *row, xplane_reader *r, const event_message *m
     return xplane_add_arg(r, r->key_duration, HD_ARG_INT, (int64_t)m->duration);
 }
 
-/* For events of a stream; others are classified by name and track, as in other formats. */
+/* A host event with a correlation id is the call that launched an activity; TensorFlow gives it the activity's name. */
+static uint32_t category_of_host(const xplane_reader *r, const xplane_event_name *name, const event_message *m)
+{
+    if (name->is_python) return r->category_python;
+    if (!m->facts.has_correlation) return HD_STRING_NONE;
+    hd_role role = hd_role_of((hd_string){"", 0}, hd_builder_string(r->builder, name->text));
+    return role == HD_ROLE_RUNTIME || role == HD_ROLE_DRIVER ? HD_STRING_NONE : r->category_call;
+}
+
+/* For events of a stream, and calls; others are classified by name and track, as in other formats. */
 static uint32_t category_of(const xplane_reader *r, const xplane_event_name *name, const event_message *m)
 {
-    if (!r->plane.is_device) return name->is_python ? r->category_python : HD_STRING_NONE;
+    if (!r->plane.is_device) return category_of_host(r, name, m);
     if (!r->line_is_queue || !r->line_is_stream) return HD_STRING_NONE;
     hd_string text = hd_builder_string(r->builder, name->text);
     if (m->facts.kind == XPLANE_COPY || (!m->facts.kind && hd_string_begins(text, "Memcpy"))) return r->category_copy;

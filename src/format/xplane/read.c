@@ -285,7 +285,8 @@ static void init(xplane_reader *r, hd_builder *builder, const hd_read_options *o
                  {&r->category_kernel, "kernel"},
                  {&r->category_copy, "gpu_memcpy"},
                  {&r->category_set, "gpu_memset"},
-                 {&r->category_python, "python_function"}};
+                 {&r->category_python, "python_function"},
+                 {&r->category_call, "runtime"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         *names[i].id = hd_builder_intern_text(builder, names[i].text);
 }

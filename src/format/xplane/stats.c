@@ -44,9 +44,10 @@ static xplane_stat_role role_of(hd_string name)
     static const struct {
         const char *name;
         xplane_stat_role role;
-    } roles[] = {{"_pt", XPLANE_PRODUCER_TYPE},   {"_p", XPLANE_PRODUCER},       {"_ct", XPLANE_CONSUMER_TYPE},
-                 {"_c", XPLANE_CONSUMER},         {"flow", XPLANE_FLOW},         {"kernel_details", XPLANE_KERNEL},
-                 {"memcpy_details", XPLANE_COPY}, {"memset_details", XPLANE_SET}};
+    } roles[] = {
+        {"_pt", XPLANE_PRODUCER_TYPE},   {"_p", XPLANE_PRODUCER},        {"_ct", XPLANE_CONSUMER_TYPE},
+        {"_c", XPLANE_CONSUMER},         {"flow", XPLANE_FLOW},          {"kernel_details", XPLANE_KERNEL},
+        {"memcpy_details", XPLANE_COPY}, {"memset_details", XPLANE_SET}, {"correlation_id", XPLANE_CORRELATION}};
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
         if (hd_string_is(name, roles[i].name)) return roles[i].role;
     }
@@ -203,6 +204,8 @@ static void set_facts(xplane_facts *facts, xplane_stat_role role, uint64_t value
         facts->id[end] = value, facts->has_id[end] = true;
     else if (role == XPLANE_FLOW)
         facts->flow = value;
+    else if (role == XPLANE_CORRELATION)
+        facts->has_correlation = value != 0;
 }
 
 hd_status xplane_read_stat(xplane_arg *out, xplane_reader *r, xplane_facts *facts, const hd_proto_field *field)

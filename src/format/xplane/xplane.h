@@ -27,6 +27,7 @@ typedef enum xplane_stat_role {
     XPLANE_CONSUMER_TYPE, /* _ct */
     XPLANE_CONSUMER,      /* _c */
     XPLANE_FLOW,          /* flow: 2 bits of direction, 56 of id, 6 of type */
+    XPLANE_CORRELATION,   /* correlation_id */
     XPLANE_KERNEL,        /* kernel_details */
     XPLANE_COPY,          /* memcpy_details */
     XPLANE_SET,           /* memset_details */
@@ -55,7 +56,7 @@ typedef struct xplane_event_name {
 /* Data of an event for flows and categories. */
 typedef struct xplane_facts {
     uint64_t type[2], id[2], flow; /* of producer, consumer */
-    bool has_id[2];
+    bool has_id[2], has_correlation;
     xplane_stat_role kind; /* XPLANE_KERNEL, _COPY, _SET, or PLAIN: it does not say */
 } xplane_facts;
 
@@ -114,7 +115,7 @@ typedef struct xplane_reader {
     /* string ids */
     uint32_t key_bytes, key_grid, key_block, key_registers, key_shared, key_long_name, key_occurrences, key_offset,
         key_duration;
-    uint32_t category_kernel, category_copy, category_set, category_python;
+    uint32_t category_kernel, category_copy, category_set, category_python, category_call;
     xplane_shape *shapes; /* XPLANE_SHAPES of them */
     hd_arg_key keys[XPLANE_ARGS];
     int64_t values[XPLANE_ARGS];

@@ -115,7 +115,7 @@ static const word_role beginnings[] = {
     {"MemSet: ", HD_ROLE_SET},        {"Memset: ", HD_ROLE_SET},      {"Memset (", HD_ROLE_SET},
     {"FillBuffer", HD_ROLE_SET},      {"Runtime: ", HD_ROLE_RUNTIME}, {"Driver: ", HD_ROLE_DRIVER},
     {"Overhead: ", HD_ROLE_OVERHEAD}, {"hsa_", HD_ROLE_DRIVER},       {"__hip", HD_ROLE_RUNTIME},
-    {"__cuda", HD_ROLE_RUNTIME},
+    {"__cuda", HD_ROLE_RUNTIME},      {"AscendCL@", HD_ROLE_RUNTIME},
 };
 
 /* Prefixes that a capital letter follows: cudaMalloc, cuMemAlloc, hipMalloc, mcMalloc, urEnqueue…, zeCommandList… */
