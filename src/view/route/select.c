@@ -95,7 +95,7 @@ static sort_key *sorted_keys(const select_question *q, const view_selection *sel
         keys[i] = (sort_key){.key = key_of(n, q->sort), .count = n->count, .name = n, .up = q->up};
         if (q->sort != SORT_NAME) continue;
         char text[HD_NAME_BYTES];
-        keys[i].text_size = hd_name_short(text, hd_name_plain(view_scene_text(q->scene, n->name)));
+        keys[i].text_size = hd_name_label(text, hd_name_plain(view_scene_text(q->scene, n->name)));
         keys[i].text = malloc(keys[i].text_size + 1);
         if (!keys[i].text) {
             free_keys(keys, i);
