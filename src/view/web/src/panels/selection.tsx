@@ -38,6 +38,7 @@ export function SelectionPanel({ app }: { app: App }): JSX.Element {
 interface Shown {
   result: SelectResult;
   all: () => Promise<SelectResult>; // with every name
+  tracks: TrackId[] | null; // null: all
   from: number; // trace time
   until: number;
 }
@@ -51,7 +52,7 @@ function TraceSelection(props: { app: App; trace: TraceId; scope: Scope; tracks:
   const serverSort = sort.id === "share" ? "total" : sort.id;
   const key = nothing ? null : `${trace}/${from}/${until}/${tracks ? tracks.join() : "all"}/${serverSort}/${sort.down}`;
   const select = (signal?: AbortSignal, limit?: number): Promise<SelectResult> => app.source.select(trace, from, until, tracks, serverSort, signal, sort.down ? "down" : "up", limit);
-  const asked = useRequest<Shown>(key, async (signal) => ({ result: await select(signal), all: () => select(undefined, MOST_NAMES), from, until }), WAIT_MS);
+  const asked = useRequest<Shown>(key, async (signal) => ({ result: await select(signal), all: () => select(undefined, MOST_NAMES), tracks, from, until }), WAIT_MS);
   if (nothing) return null;
   return (
     <section class={alone ? "fill" : "part"} aria-busy={asked.loading} aria-label={`Selection in ${traceName(app, trace)}`}>
@@ -185,6 +186,7 @@ type CropFormat = (typeof FORMATS)[number][0];
 function Copies({ app, trace, shown }: { app: App; trace: TraceId; shown: Shown }): JSX.Element {
   const [format, setFormat] = useState<CropFormat>("json.gz");
   const { result } = shown;
+  const tracks = result.derived ? null : shown.tracks; // derived tracks have no events of the file
   // The table has the first names only, a copy all of them.
   const copy = async (what: string, write: (columns: readonly TextColumn[], rows: (string | number)[][]) => string): Promise<void> => {
     try {
@@ -199,8 +201,8 @@ function Copies({ app, trace, shown }: { app: App; trace: TraceId; shown: Shown 
       <button type="button" class="small" onClick={() => void copy("the table as Markdown", markdownTable)}>Copy Markdown</button>
       <button type="button" class="small" onClick={() => void copy("the table as CSV", csvTable)}>Copy CSV</button>
       <span class="crop">
-        <a class="small" download href={app.source.cropUrl(trace, shown.from, shown.until, format)}
-          title="A new file with the events of this stretch, of all tracks">Crop all tracks to a file</a>
+        <a class="small" download href={app.source.cropUrl(trace, shown.from, shown.until, format, tracks)}
+          title={`A new file with the events of this stretch, of ${tracks ? "these tracks" : "all tracks"}`}>Crop {tracks ? plural(tracks.length, "track") : "all tracks"} to a file</a>
         <Choice label="as" value={format} options={FORMATS} onChange={setFormat} />
       </span>
     </div>
