@@ -11,6 +11,7 @@ export interface TraceInfo {
   name: string;
   format: string;
   state: "reading" | "ready" | "failed";
+  asked?: boolean; // a page opened it, this one or another
   done: number;
   total: number;
   error?: string;
