@@ -434,7 +434,7 @@ export type ReportCell = string | number | boolean | null; // times and duration
 export interface ReportTable {
   name: string;
   meaning: string;
-  chart?: "bars" | "series" | "scatter"; // preferred chart, with comma-separated columns
+  chart?: "bars" | "lanes" | "series" | "scatter"; // preferred chart, with comma-separated columns
   label?: string;
   values?: string;
   count: number; // of rows; fewer may have been sent
