@@ -4,7 +4,7 @@ import { useMemo, useState } from "preact/hooks";
 import type { App } from "../app";
 import { copyText } from "./clipboard";
 import { DataTable, type Column, type Sort } from "./datatable";
-import { formatCount, formatDuration, formatMicros, formatPercent, formatValue, plural } from "../format";
+import { formatCount, formatDuration, formatPercent, formatShort, formatValue, plural } from "../format";
 import type { SelectResult, SelectRow, TraceId, TrackId } from "../data/model";
 import { findTrack, goTo, offsetOf, selectEvent, showRange, traceName, tracksShown } from "../tools/navigate";
 import { Choice, Fact, Facts, SearchIcon, Waiting } from "./parts";
@@ -49,7 +49,7 @@ function TraceSelection(props: { app: App; trace: TraceId; scope: Scope; tracks:
   const offset = offsetOf(app, trace);
   const [from, until] = [scope.from - offset, scope.until - offset];
   const nothing = tracks !== null && tracks.length === 0;
-  const serverSort = sort.id === "share" ? "total" : sort.id;
+  const serverSort = sort.id === "share" ? "self" : sort.id;
   const key = nothing ? null : `${trace}/${from}/${until}/${tracks ? tracks.join() : "all"}/${serverSort}/${sort.down}`;
   const select = (signal?: AbortSignal, limit?: number): Promise<SelectResult> => app.source.select(trace, from, until, tracks, serverSort, signal, sort.down ? "down" : "up", limit);
   const asked = useRequest<Shown>(key, async (signal) => ({ result: await select(signal), all: () => select(undefined, MOST_NAMES), tracks, from, until }), WAIT_MS);
@@ -228,8 +228,8 @@ async function goToLongest(app: App, trace: TraceId, row: SelectRow): Promise<vo
 }
 
 function columnsOf(app: App, trace: TraceId): Column<SelectRow>[] {
-  const time = (id: "total" | "self" | "mean" | "p50" | "p99" | "min" | "max", title: string, hint: string, width: number): Column<SelectRow> => ({
-    id, title, hint, width, right: true, value: (row) => row[id], cell: (row) => formatMicros(row[id]),
+  const time = (id: "total" | "self" | "mean" | "p50" | "p99" | "min" | "max", title: string, hint: string): Column<SelectRow> => ({
+    id, title, hint, width: 92, right: true, value: (row) => row[id], cell: (row) => <span title={formatDuration(row[id])}>{formatShort(row[id])}</span>,
   });
   return [
     { id: "name", title: "Name", right: false, value: (row) => row.short ?? row.text, cell: (row) => (
@@ -241,13 +241,13 @@ function columnsOf(app: App, trace: TraceId): Column<SelectRow>[] {
       </>
     ) },
     { id: "count", title: "Count", width: 72, right: true, value: (row) => row.count, cell: (row) => formatCount(row.count) },
-    time("total", "Total µs", "Time in the stretch, of all of them", 112),
-    { id: "share", title: "Share", hint: "Total by the span, which is the stretch as far as this trace reaches; above 100 % where they run at the same time", width: 82, right: true, value: (row) => row.share ?? -1, cell: (row) => (row.share === null ? "–" : formatPercent(row.share)) },
-    time("self", "Self µs", "Time in the stretch without what is nested in them", 112),
-    time("mean", "Mean µs", "Of whole durations", 106),
-    time("p50", "p50 µs", "Half of them are no longer", 106),
-    time("p99", "p99 µs", "99 of 100 are no longer", 106),
-    time("min", "Min µs", "The shortest", 106),
-    time("max", "Max µs", "The longest", 106),
+    time("total", "Total", "Time in the stretch, of all of them"),
+    time("self", "Self", "Time in the stretch without what is nested in them"),
+    { id: "share", title: "Share of self", hint: "Self time of that of all names of these tracks: all rows together are 100 %", width: 112, right: true, value: (row) => row.share ?? -1, cell: (row) => (row.share === null ? "–" : formatPercent(row.share)) },
+    time("mean", "Mean", "Of whole durations"),
+    time("p50", "p50", "Half of them are no longer"),
+    time("p99", "p99", "99 of 100 are no longer"),
+    time("min", "Min", "The shortest"),
+    time("max", "Max", "The longest"),
   ];
 }
