@@ -30,6 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require(shortened <= HD_NAME_BYTES);
     if (size > 2 && memcmp(data, "_Z", 2) == 0 && demangled < HD_NAME_BYTES && !is_mangled_again)
         require(shortened == of_demangled && memcmp(out, again, shortened) == 0);
+    require(hd_name_label(again, name) <= HD_NAME_BYTES);
     free(out);
     free(again);
     return 0;

@@ -25,6 +25,12 @@ size_t hd_name_demangle(char out[HD_NAME_BYTES], hd_string name);
  * "aten::add") are kept. */
 size_t hd_name_short(char out[HD_NAME_BYTES], hd_string name);
 
+/* The short name with the first words of its template arguments, which distinguish instances of one template: "void
+ * at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, 1ul> >(…)" ->
+ * "at::native::vectorized_elementwise_kernel<FillFunctor, float>". Numbers, namespaces and what is of std are left out;
+ * a name without such words is the short name. */
+size_t hd_name_label(char out[HD_NAME_BYTES], hd_string name);
+
 /* A part of the name: "cudaLaunchKernel_v7000" -> "cudaLaunchKernel", without the interface version that CUPTI appends
  * to runtime calls. The versions of driver calls ("cuMemcpyHtoD_v2") are part of the name and stay. */
 hd_string hd_name_without_version(hd_string name);

@@ -122,10 +122,11 @@ typedef struct hd_report_column {
 /* The best chart of a table in the HTML page. */
 typedef enum hd_report_chart {
     HD_CHART_NONE,
-    HD_CHART_BARS,    /* a bar per row, of one value or of several next to each other */
+    HD_CHART_BARS,    /* a bar per row, of one value or of several that add up, one behind the other */
     HD_CHART_SERIES,  /* two values: a value at a time is valid until the next one; a line per label */
     HD_CHART_SCATTER, /* two values above 0, on logarithmic axes; a dot per row. With two more columns: a line of the
                          third column over the first, for the rows with equal fourth */
+    HD_CHART_LANES,   /* a bar per value, each from zero: values of a row that overlap, as a step and its GPU time */
 } hd_report_chart;
 
 typedef struct hd_report_table_about {

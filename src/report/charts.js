@@ -1,6 +1,6 @@
 /* Charts of a table: of a report as an HTML page (html.js), and in the web UI of `heddle view`.
  *
- * Functions give the content, so that its source does not matter: chart is "bars", "series" or "scatter"; title is that
+ * Functions give the content, so that its source does not matter: chart is "bars", "lanes", "series" or "scatter"; title is that
  * of the table; rows is a list of anything; width is that of the picture, in units of which a letter takes 7, 1000 by
  * default; label and values are lists of columns, which may be any values accepted by these functions: name(column) is
  * the display name, value(row, column) its number, null: unknown, and text(row, column) the displayed text; "" or "-":
@@ -47,24 +47,27 @@ const labelOf = (of, row) => of.label.map((i) => [of.text(row, i), of.name(i)]).
   .map(([text, name]) => /^-?\d+$/.test(text) ? (name === "device" ? "GPU" : name) + " " + text : text)
   .join(" \u00b7 ");
 
-/* A row's values next to each other: its share of the longest row. If there is little room, its label is above. */
+/* A row's values: bars one behind the other, which add up, or lanes one below the other, which overlap. The longest row
+ * fills the room. If there is little room, its label is above. */
 const NARROW = 600, LETTER = 8; // of 12 px, wide ones as well
 const bars = (of) => {
   const rows = of.rows.slice(0, BARS), length = (row, i) => Math.max(0, of.value(row, i) || 0);
-  const most = Math.max(...rows.map((row) => of.values.reduce((sum, i) => sum + length(row, i), 0)));
+  const isLanes = of.chart === "lanes", lanes = isLanes ? of.values.length : 1, thick = isLanes ? 8 : 15;
+  const add = (sum, more) => isLanes ? Math.max(sum, more) : sum + more;
+  const most = Math.max(...rows.map((row) => of.values.reduce((sum, i) => add(sum, length(row, i)), 0)));
   if (!(most > 0) || !of.values.length) return null;
-  const narrow = widthOf(of) < NARROW, high = narrow ? 38 : 22, left = narrow ? 0 : 0.33 * widthOf(of);
+  const narrow = widthOf(of) < NARROW, high = (narrow ? 23 : 7) + Math.max(15, thick * lanes), left = narrow ? 0 : 0.33 * widthOf(of);
   const svg = figure(of, rows.length * high + 4), room = widthOf(of) - left - 90;
   rows.forEach((row, at) => {
     let x = left;
-    const above = at * high + 2, y = above + high - 22, label = labelOf(of, row);
+    const above = at * high + 2, y = at * high + (narrow ? 18 : 2), label = labelOf(of, row);
     element(element(svg, "text", narrow ? {x: 0, y: above + 13} : {x: left - 8, y: y + 14, "text-anchor": "end"},
       short(label, Math.floor((narrow ? widthOf(of) : left - 8) / LETTER))), "title", {}, label);
     of.values.forEach((i, n) => {
       const width = room * length(row, i) / most;
-      const bar = element(svg, "rect", {x, y: y + 2, width, height: 15, fill: color(n)});
-      element(bar, "title", {}, of.name(i) + " " + of.text(row, i));
-      x += width;
+      const lane = isLanes ? {y: y + 2 + thick * n, height: thick - 1} : {y: y + 2, height: thick};
+      element(element(svg, "rect", {x, width, fill: color(n), ...lane}), "title", {}, of.name(i) + " " + of.text(row, i));
+      if (!isLanes) x += width;
     });
     if (of.values.length === 1) element(svg, "text", {x: x + 6, y: y + 14, class: "soft"}, of.text(row, of.values[0]));
   });
@@ -147,5 +150,5 @@ const points = (of, isLine) => {
 /* The figure, null where there is nothing to draw. */
 export const drawChart = (given) => {
   const of = {...given, label: labelsOf(given)};
-  return of.chart === "bars" ? bars(of) : points(of, of.chart === "series");
+  return of.chart === "bars" || of.chart === "lanes" ? bars(of) : points(of, of.chart === "series");
 };

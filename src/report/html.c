@@ -224,7 +224,7 @@ static void put_attribute(hd_json_out *out, const char *name, const char *value)
 
 static void put_chart(hd_json_out *out, const hd_report_table_about *about)
 {
-    static const char *const names[] = {"", "bars", "series", "scatter"};
+    static const char *const names[] = {"", "bars", "series", "scatter", "lanes"};
     put_attribute(out, "data-title", about->name);
     if (!about->chart) return;
     put_attribute(out, "data-chart", names[about->chart]);

@@ -174,6 +174,7 @@ static void test_demangle__each_cut_of_a_name_is_safe(void **state)
         memcpy(copy, name, size);
         assert_true(hd_name_demangle(out, (hd_string){copy, size}) <= HD_NAME_BYTES);
         assert_true(hd_name_short(out, (hd_string){copy, size}) <= HD_NAME_BYTES);
+        assert_true(hd_name_label(out, (hd_string){copy, size}) <= HD_NAME_BYTES);
         free(copy);
     }
     expect(hd_name_demangle, name,
@@ -295,6 +296,39 @@ static void test_short__other_names_stay(void **state)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) expect(hd_name_short, names[i], names[i]);
 }
 
+static void test_label__distinguishes_instances_of_a_template(void **state)
+{
+    static const name_case cases[] = {
+        {"void at::native::vectorized_elementwise_kernel<8, at::native::FillFunctor<c10::BFloat16>, std::array<char*, "
+         "1ul> >(int, at::native::FillFunctor<c10::BFloat16>, std::array<char*, 1ul>)",
+         "at::native::vectorized_elementwise_kernel<FillFunctor, BFloat16>"},
+        {"void at::native::vectorized_elementwise_kernel<(int)4, at::native::AUnaryFunctor<float, float, float, "
+         "at::native::binary_internal::MulFunctor<float>>, std::array<char *, (unsigned long)2>>(int, T2, T3)",
+         "at::native::vectorized_elementwise_kernel<AUnaryFunctor, float, MulFunctor>"},
+        {"void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl_nocast<at::native::(anonymous "
+         "namespace)::masked_fill_kernel(at::TensorIterator&, c10::Scalar const&)::{lambda()#1}::operator()() "
+         "const::{lambda()#1}> >(int)",
+         "at::native::elementwise_kernel<gpu_kernel_impl_nocast, masked_fill_kernel>"},
+        {"void gemm::sgemm<128, 64>(float const*, float*)", "gemm::sgemm"},
+        {"void Outer<int>::run<Op>(int)", "Outer::run<Op>"},
+        {"ampere_sgemm_128x64_tn", "ampere_sgemm_128x64_tn"},
+        {"std::vector<int, std::allocator<int> >::push_back(int&&)", "std::vector::push_back"},
+    };
+    (void)state;
+    EXPECT_ALL(hd_name_label, cases);
+}
+
+static void test_short__functions_that_jax_compiled_keep_their_names(void **state)
+{
+    static const char *const names[] = {"jit(f)", "jit(_psum)", "PjitFunction(convert_element_type)", "jit(<lambda>)"};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        expect(hd_name_short, names[i], names[i]);
+        expect(hd_name_label, names[i], names[i]);
+    }
+    expect(hd_name_short, "jit(float*)", "jit");
+}
+
 static void test_short__a_name_that_was_cut_is_shortened(void **state)
 {
     (void)state;
@@ -365,6 +399,8 @@ int main(void)
         cmocka_unit_test(test_short__operators_and_lambdas_stay),
         cmocka_unit_test(test_short__anonymous_namespaces_go_in_all_spellings),
         cmocka_unit_test(test_short__other_names_stay),
+        cmocka_unit_test(test_label__distinguishes_instances_of_a_template),
+        cmocka_unit_test(test_short__functions_that_jax_compiled_keep_their_names),
         cmocka_unit_test(test_short__a_name_that_was_cut_is_shortened),
         cmocka_unit_test(test_short__a_short_name_is_its_own),
         cmocka_unit_test(test_short__what_is_longer_than_the_room_ends_with_an_ellipsis),

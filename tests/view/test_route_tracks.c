@@ -87,12 +87,12 @@ static void test_tracks__stand_in_order_and_are_called_what_people_know(void **s
     char track[2048];
     maker_open(&m, kineto);
     const char *answer = maker_ask(&m, view_route_tracks, "");
-    const char *const names[] = {"GPU 0",         "Compute", "stream 7", "python \xc2\xb7 CPU",    "Memory",
-                                 "thread 11",     "main",    "Traces",   "Trace PyTorch Profiler", "unnamed process",
-                                 "unnamed thread"};
+    const char *const names[] = {
+        "GPU 0", "Compute", "stream 7", "python \xc2\xb7 CPU",    "Memory",          "thread 11",
+        "main",  "Other",   "Traces",   "Trace PyTorch Profiler", "unnamed process", "unnamed thread"};
     in_order(answer, names, sizeof names / sizeof *names);
-    has(track_named(track, answer, "Traces"), "\"collapsed\":true");
-    has(track_named(track, answer, "unnamed process"), "\"collapsed\":true");
+    has(track_named(track, answer, "Other"), "\"role\":\"other\"");
+    has(track_named(track, answer, "Other"), "\"collapsed\":true");
     has(track_named(track, answer, "python \xc2\xb7 CPU"), "\"collapsed\":false");
     maker_close(&m);
 }

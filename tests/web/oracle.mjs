@@ -108,7 +108,7 @@ export function tableOf(tracks, from, until) {
     durations.sort((a, b) => a - b);
     return {text, count: durations.length, total, self, mean: durations.reduce((a, b) => a + b, 0) / durations.length,
       p50: percentile(durations, 0.5), p99: percentile(durations, 0.99), min: durations[0],
-      max: durations[durations.length - 1], share: total / (until - from)};
+      max: durations[durations.length - 1]};
   }).sort((a, b) => b.total - a.total || (a.text < b.text ? -1 : 1));
 }
 

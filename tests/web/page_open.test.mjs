@@ -107,6 +107,17 @@ test("a dropped file is opened beside those that are there", async page => {
   await settled(page);
   const tracks = await state(page, "tracks");
   assert.equal(sum(ofSlices(tracks).filter(t => t.trace > 0), t => t.events), small.slices.length);
+  // One that cannot be read says so in the page that opened it, until it is closed; another page does not.
+  await page.setInputFiles("input[type=file]", {name: "bad.json", mimeType: "application/json", buffer: Buffer.from("nothing that is a trace")});
+  await page.waitForSelector(".reading-card.failed:has-text('bad.json')");
+  assert.match(await page.textContent("#fidelity"), /bad.json/);
+  await page.click(".reading-card.failed button");
+  assert.equal(await page.locator(".reading-card.failed").count(), 0);
+  assert.doesNotMatch(await page.textContent("#fidelity"), /bad.json/);
+  await page.reload();
+  await settled(page);
+  assert.equal(await page.locator(".reading-card.failed").count(), 0);
+  assert.doesNotMatch(await page.textContent("#fidelity"), /bad.json/);
 });
 
 // ---- several ranks ----

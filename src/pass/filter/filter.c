@@ -19,8 +19,10 @@
 
 typedef struct sieve {
     const hd_trace *trace;
+    const hd_filter *filter;
     filter_list tracks, names, category;
     uint8_t *track_stays;   /* by track */
+    uint8_t *lane_stays;    /* by track, the first of its twins: for filter->stays */
     uint8_t *process_stays; /* by track of a process: one of its tracks is kept */
     uint8_t *name_passes;   /* by string: 0 unknown, 1 no, 2 yes */
     uint8_t *category_passes;
@@ -43,11 +45,34 @@ static bool string_passes(sieve *s, filter_list *list, uint8_t *known, uint32_t 
     return known[id] == 2;
 }
 
+static bool row_stays(const sieve *s, const hd_block *block, uint32_t row)
+{
+    return !s->filter->stays || s->filter->stays(s->filter->user, block->kind, block->first_row + row);
+}
+
+/* Marks the lanes with an event that the caller's function keeps. */
+static void mark_lanes(uint8_t *lane_stays, const sieve *s)
+{
+    static const hd_kind kinds[] = {HD_KIND_SLICE, HD_KIND_INSTANT, HD_KIND_SAMPLE, HD_KIND_COUNTER, HD_KIND_ASYNC};
+    for (size_t n = 0; n < sizeof kinds / sizeof *kinds; n++) {
+        for (size_t b = 0; b < hd_trace_block_count(s->trace, kinds[n]); b++) {
+            const hd_block *block = hd_trace_block_at(s->trace, kinds[n], b);
+            for (uint32_t i = 0; i < block->row_count; i++) {
+                uint32_t track = (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], i);
+                if (track == HD_NONE || !row_stays(s, block, i)) continue;
+                lane_stays[hd_trace_track_at(s->trace, track)->same_as] = 1;
+            }
+        }
+    }
+}
+
 static void choose_tracks(sieve *s)
 {
+    if (s->filter->stays) mark_lanes(s->lane_stays, s);
     for (uint32_t i = 0; i < hd_trace_track_count(s->trace); i++) {
         const hd_track *track = hd_trace_track_at(s->trace, i);
-        s->track_stays[i] = filter_track_passes(&s->failed, &s->tracks, s->trace, track);
+        s->track_stays[i] = filter_track_passes(&s->failed, &s->tracks, s->trace, track) &&
+                            (!s->filter->stays || s->lane_stays[track->same_as]);
         uint32_t process = track->parent == HD_NONE ? i : track->parent;
         /* a process without events of its own matters only for its threads */
         bool has_events = false;
@@ -63,14 +88,14 @@ static void choose_tracks(sieve *s)
 
 static bool track_at_stays(const sieve *s, uint32_t track)
 {
-    return track == HD_NONE ? s->tracks.count == 0 : s->track_stays[track];
+    return track == HD_NONE ? s->tracks.count == 0 && !s->filter->stays : s->track_stays[track];
 }
 
 static void choose_block(sieve *s, uint8_t *keep, const hd_block *block)
 {
     const hd_column *c = block->columns;
     for (uint32_t i = 0; i < block->row_count; i++) {
-        keep[i] = track_at_stays(s, (uint32_t)hd_column_at(&c[HD_COL_TRACK], i)) &&
+        keep[i] = row_stays(s, block, i) && track_at_stays(s, (uint32_t)hd_column_at(&c[HD_COL_TRACK], i)) &&
                   string_passes(s, &s->names, s->name_passes, (uint32_t)hd_column_at(&c[HD_COL_NAME], i)) &&
                   string_passes(s, &s->category, s->category_passes, (uint32_t)hd_column_at(&c[HD_COL_CATEGORY], i));
     }
@@ -178,6 +203,7 @@ static hd_status init_sieve(sieve *s, const hd_filter *filter, hd_error *err)
     size_t tracks = hd_trace_track_count(trace), strings = hd_trace_string_count(trace);
     HD_TRY(init_lists(s, filter, err));
     s->track_stays = calloc(tracks + 1, 1);
+    s->lane_stays = calloc(tracks + 1, 1);
     s->process_stays = calloc(tracks + 1, 1);
     s->name_passes = calloc(strings + 1, 1);
     s->category_passes = calloc(strings + 1, 1);
@@ -187,7 +213,8 @@ static hd_status init_sieve(sieve *s, const hd_filter *filter, hd_error *err)
         hd_large_zeroed((size_t)hd_trace_row_count(trace, HD_KIND_FLOW) + 1, 1, hd_trace_large_bytes(trace));
     for (int n = 0; n < 3; n++)
         s->process_names[n] = hd_trace_find_string(trace, process_names[n], strlen(process_names[n]));
-    bool fine = s->track_stays && s->process_stays && s->name_passes && s->category_passes && s->slice_stays;
+    bool fine =
+        s->track_stays && s->lane_stays && s->process_stays && s->name_passes && s->category_passes && s->slice_stays;
     return fine && s->flow_stays ? HD_OK : HD_NOMEM(err);
 }
 
@@ -197,6 +224,7 @@ static void deinit_sieve(sieve *s)
     filter_list_deinit(&s->names);
     filter_list_deinit(&s->category);
     free(s->track_stays);
+    free(s->lane_stays);
     free(s->process_stays);
     free(s->name_passes);
     free(s->category_passes);
@@ -216,7 +244,7 @@ hd_status hd_filter_trace(hd_trace **out, hd_pass_result *result, const hd_trace
                           hd_error *err)
 {
     hd_builder *builder = NULL;
-    sieve s = {.trace = trace};
+    sieve s = {.trace = trace, .filter = filter};
     *out = NULL;
     *result = (hd_pass_result){0};
     hd_status status = init_sieve(&s, filter, err);

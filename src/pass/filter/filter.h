@@ -15,6 +15,9 @@ typedef struct hd_filter {
     const char *tracks;   /* thread name, process name, "PROCESS/THREAD", with pid and tid where there is no name */
     const char *names;    /* of events */
     const char *category; /* of events */
+    /* For callers in C: whether an event stays; NULL: all. Flow points bound to a slice are not asked about. */
+    bool (*stays)(const void *user, hd_kind kind, uint64_t row);
+    const void *user;
 } hd_filter;
 
 /* ARGUMENT: a pattern that is none. */

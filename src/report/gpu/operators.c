@@ -468,7 +468,7 @@ static const hd_report_column columns[] = {
 };
 
 static const hd_report_table_about tables[] = {
-    {"operators", "by name, most GPU time first", columns, HD_CHART_BARS, "name", "gpu_total,cpu_total"},
+    {"operators", "by name, most GPU time first", columns, HD_CHART_LANES, "name", "gpu_total,cpu_total"},
     GPU_NOTES,
     {0},
 };

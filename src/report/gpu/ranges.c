@@ -323,7 +323,7 @@ static const hd_report_column ranges_columns[] = {
 };
 
 static const hd_report_table_about ranges_tables[] = {
-    {"ranges", "by name, most CPU time first", ranges_columns, HD_CHART_BARS, "name", "cpu_total,gpu_span"},
+    {"ranges", "by name, most CPU time first", ranges_columns, HD_CHART_LANES, "name", "cpu_total,gpu_span"},
     GPU_NOTES,
     {0},
 };
@@ -365,7 +365,7 @@ static const hd_report_column steps_columns[] = {
 };
 
 static const hd_report_table_about steps_tables[] = {
-    {"steps", "a row per step, by start", steps_columns, HD_CHART_BARS, "rank,step", "duration,gpu_busy"},
+    {"steps", "a row per step, by start", steps_columns, HD_CHART_LANES, "rank,step", "duration,gpu_busy"},
     GPU_NOTES,
     {0},
 };

@@ -12,6 +12,7 @@
 
 #include "base/demangle/demangle.h"
 #include "base/text/ends.h"
+#include "trace/text.h"
 
 static const char ellipsis[] = "\xe2\x80\xa6";
 enum { ELLIPSIS_BYTES = 3, BRACKET_DEPTH = 512 };
@@ -20,6 +21,7 @@ enum { ELLIPSIS_BYTES = 3, BRACKET_DEPTH = 512 };
 
 typedef struct name_reader {
     const char *at, *end;
+    const char *args, *args_end; /* the template arguments of the last component, with brackets; NULL: none */
     char *out;
     size_t size;
     bool is_full;     /* the short name is longer than the buffer */
@@ -360,19 +362,26 @@ static bool read_behind(name_reader *r, bool *out_more)
         char c = *r->at;
         if (take(r, "::")) {
             if (r->has_pointer) return false;
+            r->args = NULL;
             put_text(r, "::");
             *out_more = true;
             return true;
         }
         if (c == ' ') {
             *out_more = true;
+            r->args = NULL;
             return read_blank(r);
         }
         if (c == '*' || c == '&') {
             r->has_pointer = true;
             r->at++;
         } else if (c == '<' || starts(r, "[abi:")) {
+            const char *from = r->at;
             if (!skip_brackets(r)) return false;
+            if (c == '<') {
+                r->args = from;
+                r->args_end = r->at;
+            }
         } else if (c == '(') {
             if (r->has_pointer || !read_params(r)) return false;
         } else {
@@ -382,9 +391,25 @@ static bool read_behind(name_reader *r, bool *out_more)
     return true;
 }
 
+/* "jit(f)" of JAX is f, compiled: without the function in parentheses all would have one name. */
+static bool at_transformation(const name_reader *r)
+{
+    static const char *const words[] = {"jit(",        "pjit(",      "pmap(",         "vmap(",         "jvp(",
+                                        "vjp(",        "transpose(", "custom_jvp(",   "custom_vjp(",   "remat(",
+                                        "checkpoint(", "shard_map(", "PjitFunction(", "PmapFunction(", NULL};
+    const char *p = r->at;
+    for (size_t i = 0; words[i]; i++) {
+        if (!starts(r, words[i])) continue;
+        for (p += strlen(words[i]); p < r->end && (is_word(*p) || strchr("<>.", *p)); p++) {}
+        return p + 1 == r->end && *p == ')';
+    }
+    return false;
+}
+
 static bool read_name(name_reader *r)
 {
     const char *begin = r->at;
+    if (at_transformation(r)) return false;
     take(r, "::");
     for (bool more = true; more;) {
         if (!read_component(r, begin) || !read_behind(r, &more)) return false;
@@ -419,16 +444,94 @@ size_t hd_name_demangle(char out[HD_NAME_BYTES], hd_string name)
     return is_cut ? end_with_ellipsis(out) : size;
 }
 
+/* The name as it is read, into *r; demangled is the caller's memory. false: it is not C++. */
+static bool read_short(name_reader *r, char demangled[HD_NAME_BYTES], char *out, hd_string *name)
+{
+    if (name->size > 2 && name->data[0] == '_' && name->data[1] == 'Z') {
+        size_t size = hd_name_demangle(demangled, *name);
+        *name = (hd_string){demangled, size};
+    }
+    *r = (name_reader){.at = name->data, .end = name->data + name->size, .out = out};
+    r->is_cut = name->size > ELLIPSIS_BYTES && memcmp(r->end - ELLIPSIS_BYTES, ellipsis, ELLIPSIS_BYTES) == 0;
+    return name->size && read_name(r);
+}
+
 size_t hd_name_short(char out[HD_NAME_BYTES], hd_string name)
 {
     char demangled[HD_NAME_BYTES];
-    if (name.size > 2 && name.data[0] == '_' && name.data[1] == 'Z') {
-        size_t size = hd_name_demangle(demangled, name);
-        name = (hd_string){demangled, size};
+    name_reader r;
+    if (!read_short(&r, demangled, out, &name)) return copy_name(out, name);
+    return r.is_full ? end_with_ellipsis(out) : r.size;
+}
+
+/* ---- instances of a template ---- */
+
+enum { LABEL_WORDS = 4, LABEL_BYTES = 64 };
+
+static bool is_same(hd_string a, hd_string b)
+{
+    return a.size == b.size && memcmp(a.data, b.data, a.size) == 0;
+}
+
+/* Words that occur in the arguments of nearly all kernels, and numbers. */
+static bool says_nothing(hd_string word)
+{
+    static const char *const words[] = {"void",     "const", "unsigned", "volatile", "struct",
+                                        "operator", "true",  "false",    NULL};
+    for (size_t i = 0; words[i]; i++) {
+        if (hd_string_is(word, words[i])) return true;
     }
-    name_reader r = {.at = name.data, .end = name.data + name.size, .out = out};
-    r.is_cut = name.size > ELLIPSIS_BYTES && memcmp(r.end - ELLIPSIS_BYTES, ellipsis, ELLIPSIS_BYTES) == 0;
-    if (name.size == 0 || !read_name(&r)) return copy_name(out, name);
+    return is_digit(word.data[0]);
+}
+
+/* The next word of template arguments, without the namespaces before it. What is of std (arrays, integral constants),
+ * parameters, lambdas and numbers are skipped. */
+static bool next_word(name_reader *r, hd_string *word)
+{
+    while (r->at < r->end) {
+        if (*r->at == '(' || *r->at == '{' || *r->at == '[') {
+            if (!skip_brackets(r)) return false;
+            continue;
+        }
+        if (!is_word(*r->at)) {
+            r->at++;
+            continue;
+        }
+        const char *from = r->at;
+        while (r->at < r->end && is_word(*r->at)) r->at++;
+        *word = (hd_string){from, (size_t)(r->at - from)};
+        bool is_std = hd_string_is(*word, "std");
+        if (!starts(r, "::")) {
+            if (!says_nothing(*word)) return true;
+            continue;
+        }
+        while (is_std && r->at < r->end && (is_word(*r->at) || *r->at == ':')) r->at++;
+        if (is_std && peek(r, 0) == '<' && !skip_brackets(r)) return false;
+    }
+    return false;
+}
+
+size_t hd_name_label(char out[HD_NAME_BYTES], hd_string name)
+{
+    char demangled[HD_NAME_BYTES];
+    name_reader r;
+    hd_string words[LABEL_WORDS], word;
+    size_t count = 0, bytes = 0;
+    if (!read_short(&r, demangled, out, &name)) return copy_name(out, name);
+    name_reader args = {.at = r.args, .end = r.args_end};
+    while (r.args && count < LABEL_WORDS && next_word(&args, &word)) {
+        bool is_known = false;
+        for (size_t i = 0; i < count; i++) is_known |= is_same(words[i], word);
+        bytes += word.size + 2;
+        if (is_known) continue;
+        if (count && bytes > LABEL_BYTES) break;
+        words[count++] = word;
+    }
+    for (size_t i = 0; i < count; i++) {
+        put_text(&r, i ? ", " : "<");
+        put(&r, words[i].data, words[i].size);
+    }
+    if (count) put_text(&r, ">");
     return r.is_full ? end_with_ellipsis(out) : r.size;
 }
 

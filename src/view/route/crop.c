@@ -13,6 +13,7 @@
 #include "base/io/temporary.h"
 #include "heddle/format.h"
 #include "pass/crop/crop.h"
+#include "pass/filter/filter.h"
 #include "view/queries/queries.h"
 #include "view/route/routes_query.h"
 #include "view/scene/place.h"
@@ -63,58 +64,93 @@ static hd_status gone(hd_error *err)
     return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "the client went away");
 }
 
-/* Between the steps it checks whether the client is still connected. */
-static hd_status crop(int *out_fd, const view_request *request, const view_scene *scene, const hd_crop_window *window,
-                      const char *extension, hd_error *err)
+/* What is written: a range of time, and which tracks. */
+typedef struct crop_question {
+    const view_scene *scene;
+    hd_crop_window window;
+    const char *extension;
+    uint8_t *wanted; /* by track of the scene; NULL: all */
+} crop_question;
+
+static bool is_wanted(const void *user, hd_kind kind, uint64_t row)
 {
-    hd_trace *cropped;
+    const crop_question *q = user;
+    uint32_t track = view_scene_track_of_event(q->scene, kind, row);
+    return track != HD_NONE && q->wanted[track];
+}
+
+/* Between the steps it checks whether the client is still connected. */
+static hd_status crop(int *out_fd, const view_request *request, const crop_question *q, hd_error *err)
+{
+    hd_trace *cropped = NULL, *chosen = NULL;
     hd_pass_result result;
+    hd_filter filter = {.stays = is_wanted, .user = q};
+    const hd_trace *trace = view_scene_trace(q->scene);
     if (view_request_gone(request)) return gone(err);
-    HD_TRY(hd_crop(&cropped, &result, view_scene_trace(scene), window, err));
-    hd_status status = view_request_gone(request) ? gone(err) : write_nameless(out_fd, cropped, extension, err);
+    if (q->wanted) HD_TRY(hd_filter_trace(&chosen, &result, trace, &filter, err));
+    hd_status status = hd_crop(&cropped, &result, chosen ? chosen : trace, &q->window, err);
+    hd_trace_free(chosen);
+    if (status == HD_OK)
+        status = view_request_gone(request) ? gone(err) : write_nameless(out_fd, cropped, q->extension, err);
     hd_trace_free(cropped);
     return status;
 }
 
-static hd_status answer(view_reply *reply, const view_request *request, const view_scene *scene,
-                        const hd_crop_window *window, const char *name, const char *extension, hd_error *err)
+static hd_status answer(view_reply *reply, const view_request *request, const crop_question *q, const char *name,
+                        hd_error *err)
 {
-    view_queries *queries = view_scene_queries(scene);
+    view_queries *queries = view_scene_queries(q->scene);
     char plain[NAME_BYTES];
     int fd = -1;
     pthread_mutex_lock(&queries->lock_crop);
-    hd_status status = crop(&fd, request, scene, window, extension, err);
+    hd_status status = crop(&fd, request, q, err);
     pthread_mutex_unlock(&queries->lock_crop);
     if (status != HD_OK) return status;
     plain_name(plain, name);
-    if (asprintf(&reply->file_name, "%s-crop-%" PRId64 "-%" PRId64 ".%s", plain,
-                 view_length(view_scene_start(scene), window->from_ns),
-                 view_length(view_scene_start(scene), window->until_ns), extension) < 0) {
+    int64_t start = view_scene_start(q->scene);
+    if (asprintf(&reply->file_name, "%s-crop-%" PRId64 "-%" PRId64 ".%s", plain, view_length(start, q->window.from_ns),
+                 view_length(start, q->window.until_ns), q->extension) < 0) {
         reply->file_name = NULL;
         close(fd);
         return HD_NOMEM(err);
     }
     reply->file = fd + 1;
-    reply->is_packed = strcmp(extension, "json") != 0;
-    reply->type = strcmp(extension, "json") == 0 ? "application/json" : "application/octet-stream";
+    reply->is_packed = strcmp(q->extension, "json") != 0;
+    reply->type = strcmp(q->extension, "json") == 0 ? "application/json" : "application/octet-stream";
     return HD_OK;
+}
+
+static hd_status read_tracks(crop_question *q, view_reply *reply, const view_request *request, hd_error *err)
+{
+    uint32_t *tracks;
+    size_t count;
+    if (!view_param_text(request, "tracks")) return HD_OK;
+    HD_TRY(view_param_tracks(&tracks, &count, reply, request, q->scene, err));
+    q->wanted = calloc((size_t)view_scene_track_count(q->scene) + 1, 1);
+    for (size_t i = 0; i < count && q->wanted; i++) q->wanted[tracks[i]] = 1;
+    free(tracks);
+    return q->wanted ? HD_OK : HD_NOMEM(err);
 }
 
 hd_status view_route_crop(view_reply *reply, const view_request *request, hd_error *err)
 {
     view_scene *scene;
-    hd_crop_window window = {0};
     unsigned format;
     int64_t clip, trace;
     HD_TRY(view_param_scene(&scene, reply, request, err));
+    crop_question q = {.scene = scene};
     HD_TRY(view_param_int(&trace, request, "trace", 0, UINT32_MAX, err));
     HD_TRY(view_param_word(&format, request, "format", formats, err));
     HD_TRY(view_param_int_or(&clip, request, "clip", 0, 1, 0, err));
-    HD_TRY(view_param_range(&window.from_ns, &window.until_ns, request, scene, err));
-    if (window.from_ns >= window.until_ns)
+    HD_TRY(view_param_range(&q.window.from_ns, &q.window.until_ns, request, scene, err));
+    if (q.window.from_ns >= q.window.until_ns)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
                             "until: is not behind from, so there is nothing to crop");
-    window.clip = clip == 1;
+    HD_TRY(read_tracks(&q, reply, request, err));
+    q.window.clip = clip == 1;
+    q.extension = formats[format];
     const char *name = view_session_name(request->session, (uint32_t)trace);
-    return answer(reply, request, scene, &window, name ? name : "trace", formats[format], err);
+    hd_status status = answer(reply, request, &q, name ? name : "trace", err);
+    free(q.wanted);
+    return status;
 }

@@ -149,7 +149,7 @@ hd_status view_route_fidelity(view_reply *reply, const view_request *request, hd
 /* The display name, cut if it is long. */
 static const char *name_of(char out[HD_NAME_BYTES + 8], const hd_trace *trace, uint32_t name)
 {
-    size_t size = hd_name_short(out, hd_name_plain(hd_trace_string(trace, name)));
+    size_t size = hd_name_label(out, hd_name_plain(hd_trace_string(trace, name)));
     bool cut = size > NAME_BYTES_SHOWN;
     if (cut) size = NAME_BYTES_SHOWN;
     while (cut && size && ((unsigned char)out[size] & 0xc0) == 0x80) size--;

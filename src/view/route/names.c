@@ -82,7 +82,7 @@ static void put_name(hd_json_out *json, const view_scene *scene, const uint32_t 
     hd_string name = view_scene_text(scene, id), category = {"", 0};
     if (categories && id < hd_trace_string_count(trace) && categories[id])
         category = hd_trace_string(trace, categories[id] - 1);
-    size_t size = hd_name_short(text, hd_name_plain(name));
+    size_t size = hd_name_label(text, hd_name_plain(name));
     const char *role = role_text(hd_role_of(category, name));
     hd_json_put_text(json, "{");
     view_json_int(json, "id", id);

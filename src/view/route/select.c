@@ -95,7 +95,7 @@ static sort_key *sorted_keys(const select_question *q, const view_selection *sel
         keys[i] = (sort_key){.key = key_of(n, q->sort), .count = n->count, .name = n, .up = q->up};
         if (q->sort != SORT_NAME) continue;
         char text[HD_NAME_BYTES];
-        keys[i].text_size = hd_name_short(text, hd_name_plain(view_scene_text(q->scene, n->name)));
+        keys[i].text_size = hd_name_label(text, hd_name_plain(view_scene_text(q->scene, n->name)));
         keys[i].text = malloc(keys[i].text_size + 1);
         if (!keys[i].text) {
             free_keys(keys, i);
@@ -115,10 +115,9 @@ static void put_null(hd_json_out *json, const char *key)
     hd_json_put_text(json, "null");
 }
 
-static void put_name(hd_json_out *json, const select_question *q, const view_select_name *n)
+static void put_name(hd_json_out *json, const select_question *q, const view_select_name *n, double self_of_all)
 {
     hd_string text = view_scene_text(q->scene, n->name);
-    double span = (double)view_length(q->from, q->until);
     hd_json_put_text(json, "{");
     view_json_int(json, "name", n->name);
     view_json_text(json, "text", text);
@@ -133,7 +132,7 @@ static void put_name(hd_json_out *json, const select_question *q, const view_sel
     if (q->all_derived)
         put_null(json, "share");
     else
-        view_json_double(json, "share", span > 0 ? (double)n->total_ns / span : 0);
+        view_json_double(json, "share", self_of_all > 0 ? (double)n->self_ns / self_of_all : 0);
     view_json_int(json, "self", n->self_ns);
     view_json_int(json, "longest_row", n->longest_row);
     view_json_int(json, "longest_track", n->longest_track);
@@ -142,13 +141,15 @@ static void put_name(hd_json_out *json, const select_question *q, const view_sel
 
 static hd_status put_table(hd_json_out *json, const select_question *q, const view_selection *selection, hd_error *err)
 {
+    double self_of_all = 0;
+    for (size_t i = 0; i < selection->name_count; i++) self_of_all += (double)selection->names[i].self_ns;
     sort_key *keys = sorted_keys(q, selection);
     if (!keys) return HD_NOMEM(err);
     view_json_key(json, "table");
     hd_json_put_text(json, "[");
     for (size_t i = 0; i < selection->name_count && i < (size_t)q->limit; i++) {
         if (i) hd_json_put_text(json, ",");
-        put_name(json, q, keys[i].name);
+        put_name(json, q, keys[i].name, self_of_all);
     }
     hd_json_put_text(json, "]");
     free_keys(keys, selection->name_count);

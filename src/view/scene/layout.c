@@ -200,6 +200,22 @@ static hd_status finish_rows(view_scene *scene, view_track *track, lane_layout *
     return HD_OK;
 }
 
+enum { FOLDED_ROWS = 8 }; /* stacks of Python that are deeper hide all that is below them */
+
+/* Whether a thread has deep stacks of Python frames: it is one row at first. */
+static bool is_python_stack(const lane_layout *l, view_scene *scene)
+{
+    row_reader reader = row_reader_of(&l->events, l->trace);
+    if (l->row_count <= FOLDED_ROWS || l->events.kind != HD_KIND_SLICE) return false;
+    for (size_t i = 0; i < FOLDED_ROWS; i++) {
+        uint32_t within;
+        const hd_block *block = row_reader_block(&reader, l->rows[i].rows[0], &within);
+        uint32_t category = (uint32_t)hd_column_at(&block->columns[HD_COL_CATEGORY], within);
+        if (hd_roles_in(&scene->roles, block, within, category) == HD_ROLE_PYTHON) return true;
+    }
+    return false;
+}
+
 hd_status scene_lay_out_lane(view_scene *scene, view_track *track, scene_lane *lane, hd_error *err)
 {
     lane_layout l = {.trace = scene->trace}, works = {0};
@@ -215,6 +231,7 @@ hd_status scene_lay_out_lane(view_scene *scene, view_track *track, scene_lane *l
     hd_row_sort row = track->events == HD_KIND_SLICE ? hd_roles_row(&scene->roles, track->source) : HD_ROW_HOST;
     if (status == HD_OK && !hd_row_is_host(row)) status = pick_works(&works, &l, scene, err);
     track->told = !hd_row_is_host(row) && works.events.count == 0;
+    if (status == HD_OK) track->collapsed |= is_python_stack(&l, scene);
     free(lane->rows);
     lane->rows = NULL;
     if (status == HD_OK) status = finish_rows(scene, track, &l, &works, err);

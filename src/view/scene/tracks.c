@@ -1,10 +1,10 @@
 /* tracks.c - the tracks of a trace that are known without reading its events
  *
  * Sections   a process with events; below it one for each device, if its streams are of several devices or mixed with
- *            threads
+ *            threads. Processes that are none of the program (see is_aside) are below one section, Other
  * Tracks     for each lane (a track of the trace and its twins): its slices, its instants, its samples, if it has
  *            any. Counters and async slices come when their events are read (counters.c, async.c)
- * Order      processes by sort index, rank, pid, those of instants alone at last; below them threads by sort index,
+ * Order      processes by sort index, rank, pid, those of Other at last; below them threads by sort index,
  *            stream, tid
  */
 #include <stdio.h>
@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/sorted.h"
 #include "trace/ranks.h"
+#include "trace/text.h"
 #include "view/scene/impl.h"
 
 /* A lane or a process of the trace, with the data of its twins. */
@@ -25,6 +26,7 @@ typedef struct source_track {
     uint64_t rows[HD_KIND_COUNT];
     bool has_events, has_more; /* more: than instants */
     bool has_streams;          /* of a process: with GPU activities */
+    bool is_aside;             /* of a process: below Other */
     bool shares_name;          /* another process is called the same */
 } source_track;
 
@@ -33,7 +35,8 @@ typedef struct track_maker {
     source_track *sources; /* [source_count] */
     uint32_t count;        /* tracks made so far */
     bool has_ranks;        /* processes are of more than one rank */
-    bool has_more;         /* some process has more than instants */
+    bool has_more;         /* some process is not aside */
+    uint32_t other;        /* the section of those that are aside; HD_NONE: not made yet */
 } track_maker;
 
 static const hd_kind lane_kinds[] = {HD_KIND_SLICE, HD_KIND_INSTANT, HD_KIND_SAMPLE};
@@ -73,6 +76,20 @@ static void add_source(source_track *s, const hd_trace *trace, uint32_t index)
     if (s->end_ns == HD_NO_TIME || track->end_ns > s->end_ns) s->end_ns = track->end_ns;
 }
 
+/* Processes in which no program ran: what a profiler says of itself (Kineto's "Spans", "Traces" and "", and -1 for its
+ * overhead), and those with nothing but instants. */
+static bool is_aside(const hd_trace *trace, const source_track *process)
+{
+    static const char *const pids[] = {"Spans", "Traces", "", "-1"};
+    hd_ident pid = hd_trace_track_at(trace, process->source)->pid;
+    if (!process->has_more) return true;
+    if (process->has_streams || pid.type == HD_IDENT_NONE) return false;
+    for (size_t i = 0; i < sizeof pids / sizeof *pids; i++) {
+        if (hd_string_is(hd_trace_string(trace, pid.text), pids[i])) return true;
+    }
+    return false;
+}
+
 static void read_sources(track_maker *m)
 {
     const hd_trace *trace = m->scene->trace;
@@ -97,6 +114,10 @@ static void read_sources(track_maker *m)
         m->sources[s->process].has_streams |= s->kind == HD_TRACK_STREAM && s->has_events;
         if (s->rank == HD_NO_NUMBER) s->rank = m->sources[s->process].rank;
     }
+    for (uint32_t i = 0; i < m->scene->source_count; i++) {
+        source_track *s = &m->sources[i];
+        s->is_aside = s->kind == HD_TRACK_PROCESS && is_aside(trace, s);
+    }
 }
 
 static int64_t or_zero(int64_t number)
@@ -108,7 +129,7 @@ static int by_shown_order(const void *a, const void *b)
 {
     const source_track *x = *(const source_track *const *)a, *y = *(const source_track *const *)b;
     const int64_t keys[][2] = {
-        {x->kind == HD_TRACK_PROCESS && !x->has_more, y->kind == HD_TRACK_PROCESS && !y->has_more},
+        {x->is_aside, y->is_aside},
         /* of each rank the GPUs first: what they do is looked for before what the host does */
         {x->kind == HD_TRACK_PROCESS ? x->rank : 0, y->kind == HD_TRACK_PROCESS ? y->rank : 0},
         {x->kind == HD_TRACK_PROCESS && !x->has_streams, y->kind == HD_TRACK_PROCESS && !y->has_streams},
@@ -241,19 +262,37 @@ static bool device_section(uint32_t *out, track_maker *m, const source_track *la
     return section->name != NULL;
 }
 
+/* The section around a process; false: no memory. */
+static bool parent_of(uint32_t *out, track_maker *m, const source_track *process, int64_t order)
+{
+    static const char name[] = "Other";
+    *out = process->is_aside ? m->other : HD_NONE;
+    if (!process->is_aside || !m->has_more || m->other != HD_NONE) return true;
+    view_track *section = new_section(m, process, HD_NONE, order);
+    if (!section) return false;
+    *out = m->other = section->id;
+    section->role = "other";
+    section->source = HD_NONE;
+    section->collapsed = true;
+    section->name = strdup(name);
+    section->name_size = strlen(name);
+    return section->name != NULL;
+}
+
 static bool add_process(track_maker *m, source_track *process, source_track *const *lanes, uint32_t count,
                         int64_t order)
 {
-    uint32_t parent = HD_NONE, first = m->count + 1;
+    uint32_t parent = HD_NONE, first;
     bool devices = needs_devices(m, lanes, count), is_device = !devices && are_device(m, lanes, count);
+    if (process && !parent_of(&parent, m, process, order)) return false;
+    first = m->count + 1;
     if (process) {
-        view_track *section = new_section(m, process, HD_NONE, order);
+        view_track *section = new_section(m, process, parent, order);
         if (!section) return false;
         const hd_track *own = hd_trace_track_at(m->scene->trace, process->source);
         section->role = is_device ? "device" : "process";
         for (uint32_t i = 0; i < count && is_device && section->device == HD_NO_NUMBER; i++)
             section->device = lanes[i]->device;
-        section->collapsed = m->has_more && !process->has_more;
         const scene_process_name name = {.name = process->name,
                                          .labels = process->labels,
                                          .pid = own->pid,
@@ -359,7 +398,7 @@ static void compare_processes(track_maker *m, source_track **processes, uint32_t
     hd_sort(processes, count, sizeof *processes, by_name);
     for (uint32_t i = 0; i < count; i++) {
         m->has_ranks |= processes[i]->rank != processes[0]->rank;
-        m->has_more |= processes[i]->has_more;
+        m->has_more |= !processes[i]->is_aside;
         if (i == 0 || by_name(&processes[i - 1], &processes[i]) != 0) continue;
         processes[i - 1]->shares_name = processes[i]->shares_name = true;
     }
@@ -368,7 +407,7 @@ static void compare_processes(track_maker *m, source_track **processes, uint32_t
 hd_status scene_make_tracks(view_scene *scene, hd_error *err)
 {
     size_t count = (size_t)scene->source_count + 1;
-    track_maker m = {.scene = scene, .sources = malloc(count * sizeof *m.sources)};
+    track_maker m = {.scene = scene, .sources = malloc(count * sizeof *m.sources), .other = HD_NONE};
     source_track **lists = malloc(2 * count * sizeof *lists), **lanes = lists + count;
     uint32_t process_count = 0, lane_count = 0;
     bool fine = m.sources && lists && make_maps(scene);

@@ -399,6 +399,7 @@ hd_status view_session_add_file(uint32_t *out, view_session *s, int fd, const ch
         return HD_NOMEM(err);
     }
     entry->fd = fd;
+    entry->is_asked = true;
     return add_entry(out, s, entry, err);
 }
 

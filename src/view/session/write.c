@@ -114,6 +114,7 @@ static void write_entry(hd_json_out *out, const view_session *s, const view_entr
     write_text(out, "name", shown_name(s, entry));
     write_text(out, "format", ready && entry->facts.format ? entry->facts.format : "");
     write_text(out, "state", states[entry->state]);
+    if (entry->is_asked) view_json_bool(out, "asked", true);
     view_json_int(out, "done", (int64_t)entry->done);
     view_json_int(out, "total", (int64_t)entry->total);
     hd_error gone = entry->error;

@@ -65,7 +65,7 @@ void view_json_bool(hd_json_out *json, const char *key, bool value)
 void view_json_short(hd_json_out *json, const char *key, hd_string name)
 {
     char text[HD_NAME_BYTES];
-    size_t size = hd_name_short(text, hd_name_plain(name));
+    size_t size = hd_name_label(text, hd_name_plain(name));
     if (size == name.size && memcmp(text, name.data, size) == 0) return;
     view_json_text(json, key, (hd_string){text, size});
 }

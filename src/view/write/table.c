@@ -73,7 +73,7 @@ static void put_columns(hd_json_out *json, const hd_table *table, const hd_repor
 
 static void put_chart(hd_json_out *json, const hd_report_table_about *about)
 {
-    static const char *const names[] = {"", "bars", "series", "scatter"};
+    static const char *const names[] = {"", "bars", "series", "scatter", "lanes"};
     if (!about->chart) return;
     put_text(json, "chart", names[about->chart]);
     put_text(json, "label", about->chart_label ? about->chart_label : "");

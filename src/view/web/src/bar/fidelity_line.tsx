@@ -9,6 +9,7 @@ import { flowStatus, flowsUnseen, flowText } from "../tracks/flows";
 import { formatPercent, formatShort, plural } from "../format";
 import type { TraceId, TraceInfo } from "../data/model";
 import { shownList } from "../panels/fidelity";
+import { showsFailure } from "../data/reading";
 import { messageOf } from "../data/request";
 
 const RETRY_MS = 1500;
@@ -84,7 +85,7 @@ function Line({ app }: { app: App }): JSX.Element {
     shownList.value = list;
     state.tab.value = "fidelity";
   };
-  const busy = traces.map((trace) => [trace, progressOf(trace)] as const).filter(([, text]) => text !== "");
+  const busy = traces.map((trace) => [trace, progressOf(trace)] as const).filter(([trace, text]) => text !== "" && (trace.state !== "failed" || showsFailure(trace)));
   const flows = flowStatus.value;
   const meetings = meetingText(meetingStatus.value);
   return (

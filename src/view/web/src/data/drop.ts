@@ -1,6 +1,7 @@
 // Files dropped anywhere on the page, or chosen, become traces.
 import type { App } from "../app";
 import { formatBytes } from "../format";
+import { openedHere } from "./reading";
 import { say } from "../tools/select_actions";
 
 const hasFiles = (event: DragEvent): boolean => event.dataTransfer?.types.includes("Files") ?? false;
@@ -38,10 +39,11 @@ class Uploads {
     card.append(name, text, bar);
     this.list.append(card);
     try {
-      await this.app.source.open(file, (done, total) => {
+      const trace = await this.app.source.open(file, (done, total) => {
         if (total > 0) bar.value = done / total;
         text.textContent = `${formatBytes(done)} of ${formatBytes(total)} sent`;
       });
+      openedHere(trace);
       say(this.app, `${file.name} is being read.`);
     } catch (error) {
       say(this.app, `${file.name}: ${error instanceof Error ? error.message : String(error)}`, true);

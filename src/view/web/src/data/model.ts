@@ -11,6 +11,7 @@ export interface TraceInfo {
   name: string;
   format: string;
   state: "reading" | "ready" | "failed";
+  asked?: boolean; // a page opened it, this one or another
   done: number;
   total: number;
   error?: string;
@@ -433,7 +434,7 @@ export type ReportCell = string | number | boolean | null; // times and duration
 export interface ReportTable {
   name: string;
   meaning: string;
-  chart?: "bars" | "series" | "scatter"; // preferred chart, with comma-separated columns
+  chart?: "bars" | "lanes" | "series" | "scatter"; // preferred chart, with comma-separated columns
   label?: string;
   values?: string;
   count: number; // of rows; fewer may have been sent

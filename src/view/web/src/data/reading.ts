@@ -1,8 +1,8 @@
 // Texts about traces that are not ready: reading progress, or the reason of a failure.
-import { effect } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import type { App } from "../app";
 import { formatBytes } from "../format";
-import type { TraceInfo } from "./model";
+import type { TraceId, TraceInfo } from "./model";
 
 interface Reading {
   name: string;
@@ -10,6 +10,15 @@ interface Reading {
   share: number | null; // null: unknown
   failed: boolean;
 }
+
+// The error of a file is shown in the page that opened it, and of a file of the command line in each, until it is closed.
+const [own, closed] = [signal<ReadonlySet<TraceId>>(new Set()), signal<ReadonlySet<TraceId>>(new Set())];
+
+export function openedHere(trace: TraceId): void {
+  own.value = new Set(own.peek()).add(trace);
+}
+
+export const showsFailure = (trace: TraceInfo): boolean => !closed.value.has(trace.id) && (!trace.asked || own.value.has(trace.id));
 
 // Null: nothing to report.
 export function readingOf(trace: TraceInfo): Reading | null {
@@ -44,22 +53,18 @@ export function attachReading(app: App, parent: HTMLElement): void {
   const list = document.createElement("div");
   list.className = "reading";
   parent.append(list);
-  const closed = new Set<number>(); // failures that were put away
   effect(() => {
     const session = app.state.session.value;
     const cards: HTMLElement[] = [];
     for (const trace of session?.traces ?? []) {
       const reading = readingOf(trace);
-      if (!reading || closed.has(trace.id)) continue;
+      if (!reading || (reading.failed && !showsFailure(trace))) continue;
       const element = card(reading);
       if (reading.failed) {
         const close = document.createElement("button");
         close.type = "button";
         close.textContent = "Close";
-        close.addEventListener("click", () => {
-          closed.add(trace.id);
-          element.remove();
-        });
+        close.addEventListener("click", () => { closed.value = new Set(closed.peek()).add(trace.id); });
         element.setAttribute("role", "alert");
         element.append(close);
       }

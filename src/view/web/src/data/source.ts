@@ -58,6 +58,6 @@ export interface Source {
   jobOpen(of: number, row: number, step: number): Promise<{ trace: TraceId; start: string | null; duration: number | null }>;
   fidelity(trace: TraceId): Promise<Fidelity>;
   fidelityList(trace: TraceId, what: string, at: number): Promise<FidelityList>;
-  cropUrl(trace: TraceId, from: number, until: number, format: string): string;
+  cropUrl(trace: TraceId, from: number, until: number, format: string, tracks: TrackId[] | null): string;
   open(file: File, progress: (done: number, total: number) => void): Promise<TraceId>;
 }

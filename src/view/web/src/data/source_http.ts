@@ -266,8 +266,8 @@ export class HttpSource implements Source {
     return list;
   }
 
-  cropUrl(trace: number, from: number, until: number, format: string): string {
-    return this.url("crop", { trace, from: whole(from), until: whole(until), format });
+  cropUrl(trace: number, from: number, until: number, format: string, tracks: TrackId[] | null): string {
+    return this.url("crop", { trace, from: whole(from), until: whole(until), format, tracks: tracks ? listOf(tracks) : undefined });
   }
 
   // fetch does not report upload progress; XMLHttpRequest does.

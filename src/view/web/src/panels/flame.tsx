@@ -7,7 +7,7 @@ import { drawnTheme } from "../bar/theme";
 import { DataTable, type Column, type Sort } from "./datatable";
 import { flameMatched, flamePath, flameTable, flameTree, type FlameNode, type FlameRow } from "./flame_layout";
 import { FlamePicture } from "./flame_picture";
-import { formatBytesExact, formatCount, formatDuration, formatMicros, formatPercent, plural } from "../format";
+import { formatBytesExact, formatCount, formatDuration, formatPercent, formatShort, plural } from "../format";
 import type { FlameResult, TraceId } from "../data/model";
 import { mergeFlames } from "./flame_merge";
 import { offsetOf, traceName } from "../tools/navigate";
@@ -117,16 +117,17 @@ function FlameSums(props: { top: FlameNode; result: FlameResult; matches: ((name
   const { top, result, matches, onFind } = props;
   const [sort, setSort] = useState<Sort>({ id: "self", down: true });
   const rows = useMemo(() => flameTable(top).filter((row) => !matches || matches(row.name)), [top, matches]);
-  const unit = result.unit === "ns" ? "µs" : result.unit;
+  const unit = result.unit === "ns" ? "" : ` ${result.unit}`; // times have theirs in the cell
   const columns = useMemo<Column<FlameRow>[]>(() => {
-    const weight = (value: number): string => (result.unit === "ns" ? formatMicros(value) : formatCount(value));
+    const weight = (value: number): JSX.Element | string =>
+      (result.unit === "ns" ? <span title={formatDuration(value)}>{formatShort(value)}</span> : formatCount(value));
     return [
       { id: "name", title: "Frame", right: false, value: (row) => row.name, cell: (row) => (
         <button type="button" class="link" title={`${row.name}\nClick: find it in the picture`} onClick={() => onFind(row.name)}><bdi>{row.name}</bdi></button>
       ) },
-      { id: "self", title: `Self ${unit}`, width: 116, right: true, value: (row) => row.self, cell: (row) => weight(row.self) },
+      { id: "self", title: `Self${unit}`, width: 96, right: true, value: (row) => row.self, cell: (row) => weight(row.self) },
       { id: "selfshare", title: "Self %", width: 72, right: true, value: (row) => row.self, cell: (row) => formatPercent(row.self / top.total) },
-      { id: "total", title: `Total ${unit}`, width: 116, right: true, value: (row) => row.total, cell: (row) => weight(row.total) },
+      { id: "total", title: `Total${unit}`, width: 96, right: true, value: (row) => row.total, cell: (row) => weight(row.total) },
       { id: "totalshare", title: "Total %", width: 72, right: true, value: (row) => row.total, cell: (row) => formatPercent(row.total / top.total) },
     ];
   }, [result.unit, top]);

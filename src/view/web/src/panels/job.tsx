@@ -6,6 +6,7 @@ import type { App } from "../app";
 import { drawnTheme } from "../bar/theme";
 import { MEASURES, type Dimension, type Job, type LateAnswer, type Measure, type MoreAnswer } from "../data/job";
 import type { Session, TraceId, TraceInfo } from "../data/model";
+import { openedHere } from "../data/reading";
 import { messageOf, useRequest } from "../data/request";
 import { formatCount, formatDuration, formatShort, plural } from "../format";
 import type { Range } from "../state";
@@ -155,7 +156,7 @@ async function openCell(app: App, job: Job, measure: Measure, { row, step }: Cel
   state.message.value = { text: `Opening ${job.rows[row]?.name} …`, error: false };
   const answers = []; // one after the other: traces are in the order in which they are opened
   for (const each of wanted) {
-    answers.push(await app.source.jobOpen(job.number, each, step).then((opened) => ({ ...opened, row: each }), (error: unknown) => `${job.rows[each]?.name}: ${messageOf(error)}`));
+    answers.push(await app.source.jobOpen(job.number, each, step).then((opened) => (openedHere(opened.trace), { ...opened, row: each }), (error: unknown) => `${job.rows[each]?.name}: ${messageOf(error)}`));
   }
   const own = answers[0];
   if (typeof own === "string" || !own || own.start === null) {

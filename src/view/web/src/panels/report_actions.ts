@@ -4,7 +4,7 @@ import type { App } from "../app";
 import type { EventRef, ReportAbout, ReportTable, TraceId, TrackId, TrackInfo } from "../data/model";
 import { isAbort, messageOf } from "../data/request";
 import { formatCount, plural } from "../format";
-import { findTrack, offsetOf, rangeShowing, reveal, scrollTo, selectEvent, showRange, trackPath, uncover } from "../tools/navigate";
+import { findTrack, goToId, offsetOf, rangeShowing, reveal, scrollTo, selectEvent, showRange, trackPath, uncover } from "../tools/navigate";
 import { say } from "../tools/select_actions";
 import { trackKey, type Range } from "../state";
 import { optionsOfTracks, tracksAt, type Goal, type Row } from "./report_rows";
@@ -121,6 +121,7 @@ export function goToTime(app: App, trace: TraceId, start: number): void {
 
 export function goToGoal(app: App, place: Place, goal: Goal): void {
   if (goal.what === "track") goToTrack(app, place);
+  else if (goal.what === "id") void goToId(app, place.trace, goal.id);
   else void last(app, (signal) => (goal.what === "event" ? goToEvent(app, place, goal, signal) : goToName(app, place, goal.name, signal)));
 }
 

@@ -10,7 +10,11 @@ const NAMES: readonly string[] = ["name", "op", "work", "call", "frame"];
 // Columns with places, the wider first: each is used with those before it.
 const PLACES: readonly string[] = ["rank", "device", "stream", "row", "pid", "tid"];
 
+// Columns with the id of an event, as in the table slice of SQL; "call_id" is that of the event in "call".
+const IDS: readonly string[] = ["id", "work_id", "call_id", "longest_id"];
+
 export type Goal =
+  | { what: "id"; id: number }
   | { what: "event"; start: number; duration: number | null; name: string | null } // trace time
   | { what: "name"; name: string }
   | { what: "track" };
@@ -99,6 +103,8 @@ export function goalOf(table: Head, row: Row, tracks: readonly TrackInfo[], trac
     const cell = cellOf(table, row, name);
     return typeof cell === "string" && cell !== "" ? cell : null;
   };
+  const id = idOf(table, row, "id");
+  if (id !== null) return { what: "id", id };
   const start = cellOf(table, row, "start");
   const duration = cellOf(table, row, "duration");
   if (typeof start === "number" && !isOfTracks(table) && !has(table, "column")) {
@@ -110,6 +116,15 @@ export function goalOf(table: Head, row: Row, tracks: readonly TrackInfo[], trac
   }
   return hasTracks(table, row, tracks, trace) ? { what: "track" } : null;
 }
+
+// The one event that a cell refers to; null: only its text is known.
+export function idOf(table: Head, row: Row, column: string): number | null {
+  const cell = cellOf(table, row, IDS.includes(column) ? column : `${column}_id`);
+  return typeof cell === "number" && (IDS.includes(column) || IDS.includes(`${column}_id`)) ? cell : null;
+}
+
+export const isOneEvent = (table: Head, column: string): boolean =>
+  IDS.includes(column) || (IDS.includes(`${column}_id`) && has(table, `${column}_id`));
 
 // Whether the table can be shown as tracks: slices, or a counter.
 export function canBeTracks(table: ReportTable): boolean {

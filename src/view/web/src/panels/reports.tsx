@@ -11,7 +11,7 @@ import { DataTable, type Column, type Sort } from "./datatable";
 import { Choice, Waiting } from "./parts";
 import { goToGoal, goToTime, goToTrack, showAsTracks, showTrack, type Place } from "./report_actions";
 import { Chart } from "./report_chart";
-import { canBeTracks, cellKey, cellText, goalOf, hasTracks, namesEvents, namesTracks, rowsWith, shortText, type Goal, type Row } from "./report_rows";
+import { canBeTracks, cellKey, cellText, goalOf, hasTracks, idOf, isOneEvent, namesEvents, namesTracks, rowsWith, shortText, type Goal, type Row } from "./report_rows";
 import { ScopeBar, currentScope, heldScope, holdScope } from "./scope_bar";
 import type { Scope } from "./scope";
 
@@ -154,8 +154,10 @@ function actionsOf(shown: Shown): Actions {
     cell: (row, column) => {
       const cell = row[table.columns.indexOf(column)] ?? null;
       if (cell === null || cell === "") return null;
+      const id = idOf(table, row, column.name);
+      if (id !== null) return () => go(row, { what: "id", id });
       const goal = column.name === "start" ? goalOf(table, row, tracks, trace) : null;
-      if (goal?.what === "event") return () => go(row, goal);
+      if (goal?.what === "event" || goal?.what === "id") return () => go(row, goal);
       if (column.type === "time") return () => { hold(); goToTime(app, trace, Number(cell)); };
       if (typeof cell === "string" && namesEvents(table, column.name)) return () => go(row, { what: "name", name: cell });
       if (!namesTracks(table, column.name) || !hasTracks(table, row, tracks, trace, column.name)) return null;
@@ -165,7 +167,7 @@ function actionsOf(shown: Shown): Actions {
 }
 
 const hintOf = (table: ReportTable, column: ReportColumn): string =>
-  (column.name === "start" ? "select it and go there" : column.type === "time" ? "go there"
+  (column.name === "start" || isOneEvent(table, column.name) ? "select it and go there" : column.type === "time" ? "go there"
     : namesEvents(table, column.name) ? "select all of this name, search for it" : "go to the track");
 
 function Table(props: Shown & { children: ComponentChildren }): JSX.Element {

@@ -4,7 +4,7 @@ import { useMemo, useState } from "preact/hooks";
 import type { App } from "../app";
 import { copyText } from "./clipboard";
 import { DataTable, type Column, type Sort } from "./datatable";
-import { formatCount, formatDuration, formatMicros, formatPercent, formatValue, plural } from "../format";
+import { formatCount, formatDuration, formatPercent, formatShort, formatValue, plural } from "../format";
 import type { SelectResult, SelectRow, TraceId, TrackId } from "../data/model";
 import { findTrack, goTo, offsetOf, selectEvent, showRange, traceName, tracksShown } from "../tools/navigate";
 import { Choice, Fact, Facts, SearchIcon, Waiting } from "./parts";
@@ -38,6 +38,7 @@ export function SelectionPanel({ app }: { app: App }): JSX.Element {
 interface Shown {
   result: SelectResult;
   all: () => Promise<SelectResult>; // with every name
+  tracks: TrackId[] | null; // null: all
   from: number; // trace time
   until: number;
 }
@@ -48,10 +49,10 @@ function TraceSelection(props: { app: App; trace: TraceId; scope: Scope; tracks:
   const offset = offsetOf(app, trace);
   const [from, until] = [scope.from - offset, scope.until - offset];
   const nothing = tracks !== null && tracks.length === 0;
-  const serverSort = sort.id === "share" ? "total" : sort.id;
+  const serverSort = sort.id === "share" ? "self" : sort.id;
   const key = nothing ? null : `${trace}/${from}/${until}/${tracks ? tracks.join() : "all"}/${serverSort}/${sort.down}`;
   const select = (signal?: AbortSignal, limit?: number): Promise<SelectResult> => app.source.select(trace, from, until, tracks, serverSort, signal, sort.down ? "down" : "up", limit);
-  const asked = useRequest<Shown>(key, async (signal) => ({ result: await select(signal), all: () => select(undefined, MOST_NAMES), from, until }), WAIT_MS);
+  const asked = useRequest<Shown>(key, async (signal) => ({ result: await select(signal), all: () => select(undefined, MOST_NAMES), tracks, from, until }), WAIT_MS);
   if (nothing) return null;
   return (
     <section class={alone ? "fill" : "part"} aria-busy={asked.loading} aria-label={`Selection in ${traceName(app, trace)}`}>
@@ -185,6 +186,7 @@ type CropFormat = (typeof FORMATS)[number][0];
 function Copies({ app, trace, shown }: { app: App; trace: TraceId; shown: Shown }): JSX.Element {
   const [format, setFormat] = useState<CropFormat>("json.gz");
   const { result } = shown;
+  const tracks = result.derived ? null : shown.tracks; // derived tracks have no events of the file
   // The table has the first names only, a copy all of them.
   const copy = async (what: string, write: (columns: readonly TextColumn[], rows: (string | number)[][]) => string): Promise<void> => {
     try {
@@ -199,8 +201,8 @@ function Copies({ app, trace, shown }: { app: App; trace: TraceId; shown: Shown 
       <button type="button" class="small" onClick={() => void copy("the table as Markdown", markdownTable)}>Copy Markdown</button>
       <button type="button" class="small" onClick={() => void copy("the table as CSV", csvTable)}>Copy CSV</button>
       <span class="crop">
-        <a class="small" download href={app.source.cropUrl(trace, shown.from, shown.until, format)}
-          title="A new file with the events of this stretch, of all tracks">Crop all tracks to a file</a>
+        <a class="small" download href={app.source.cropUrl(trace, shown.from, shown.until, format, tracks)}
+          title={`A new file with the events of this stretch, of ${tracks ? "these tracks" : "all tracks"}`}>Crop {tracks ? plural(tracks.length, "track") : "all tracks"} to a file</a>
         <Choice label="as" value={format} options={FORMATS} onChange={setFormat} />
       </span>
     </div>
@@ -226,8 +228,8 @@ async function goToLongest(app: App, trace: TraceId, row: SelectRow): Promise<vo
 }
 
 function columnsOf(app: App, trace: TraceId): Column<SelectRow>[] {
-  const time = (id: "total" | "self" | "mean" | "p50" | "p99" | "min" | "max", title: string, hint: string, width: number): Column<SelectRow> => ({
-    id, title, hint, width, right: true, value: (row) => row[id], cell: (row) => formatMicros(row[id]),
+  const time = (id: "total" | "self" | "mean" | "p50" | "p99" | "min" | "max", title: string, hint: string): Column<SelectRow> => ({
+    id, title, hint, width: 92, right: true, value: (row) => row[id], cell: (row) => <span title={formatDuration(row[id])}>{formatShort(row[id])}</span>,
   });
   return [
     { id: "name", title: "Name", right: false, value: (row) => row.short ?? row.text, cell: (row) => (
@@ -239,13 +241,13 @@ function columnsOf(app: App, trace: TraceId): Column<SelectRow>[] {
       </>
     ) },
     { id: "count", title: "Count", width: 72, right: true, value: (row) => row.count, cell: (row) => formatCount(row.count) },
-    time("total", "Total µs", "Time in the stretch, of all of them", 112),
-    { id: "share", title: "Share", hint: "Total by the span, which is the stretch as far as this trace reaches; above 100 % where they run at the same time", width: 82, right: true, value: (row) => row.share ?? -1, cell: (row) => (row.share === null ? "–" : formatPercent(row.share)) },
-    time("self", "Self µs", "Time in the stretch without what is nested in them", 112),
-    time("mean", "Mean µs", "Of whole durations", 106),
-    time("p50", "p50 µs", "Half of them are no longer", 106),
-    time("p99", "p99 µs", "99 of 100 are no longer", 106),
-    time("min", "Min µs", "The shortest", 106),
-    time("max", "Max µs", "The longest", 106),
+    time("total", "Total", "Time in the stretch, of all of them"),
+    time("self", "Self", "Time in the stretch without what is nested in them"),
+    { id: "share", title: "Share of self", hint: "Self time of that of all names of these tracks: all rows together are 100 %", width: 112, right: true, value: (row) => row.share ?? -1, cell: (row) => (row.share === null ? "–" : formatPercent(row.share)) },
+    time("mean", "Mean", "Of whole durations"),
+    time("p50", "p50", "Half of them are no longer"),
+    time("p99", "p99", "99 of 100 are no longer"),
+    time("min", "Min", "The shortest"),
+    time("max", "Max", "The longest"),
   ];
 }

@@ -7,6 +7,7 @@ import { isAbort, messageOf } from "../data/request";
 import { trackKey, type Range, type TrackKey } from "../state";
 import { isCollapsed, keyOf, setCollapsed } from "../tracks/actions";
 import { isFilter } from "../tracks/filter";
+import { eventOfId } from "../url_text";
 
 // px of the tracks that are in view; set by the track list (tracklist.tsx).
 export const viewHeight = signal(0);
@@ -136,6 +137,15 @@ export async function goTo(app: App, trace: TraceId, kind: string, row: number):
   } catch (error) {
     if (!isAbort(error)) app.state.message.value = { text: messageOf(error), error: true };
   }
+}
+
+// The event with an id of the table slice of SQL; the panel stays open.
+export async function goToId(app: App, trace: TraceId, id: number): Promise<void> {
+  const event = eventOfId(id % 2 ** 40); // without the place of the trace among several
+  if (!event) return;
+  const tab = app.state.tab.value;
+  await goTo(app, trace, event.kind, event.row);
+  app.state.tab.value = tab;
 }
 
 // Shows a time, on a track if given, when there is no event to select.

@@ -6,10 +6,9 @@ import type { App } from "../../app";
 import type { ReportAnswer, TraceId, TraceInfo, TrackInfo } from "../../data/model";
 import { useRequest } from "../../data/request";
 import { formatCount, formatDuration, formatPercent, formatShort, plural } from "../../format";
-import { goTo, offsetOf, scrollTo, showRange, traceName, uncover } from "../../tools/navigate";
+import { goToId, offsetOf, scrollTo, showRange, traceName, uncover } from "../../tools/navigate";
 import { say } from "../../tools/select_actions";
 import { trackKey } from "../../state";
-import { eventOfId } from "../../url_text";
 import { Choice, Fact, Facts, Waiting } from "../parts";
 import { BreakdownBar } from "./breakdown_bar";
 import { RankTable } from "./rank_table";
@@ -173,27 +172,18 @@ function Findings({ app, trace, findings }: { app: App; trace: TraceId; findings
   );
 }
 
-// Goes to an event and leaves the panel open.
-async function show(app: App, trace: TraceId, id: number): Promise<void> {
-  const event = eventOfId(id % 2 ** 40);
-  if (!event) return;
-  const tab = app.state.tab.value;
-  await goTo(app, trace, event.kind, event.row);
-  app.state.tab.value = tab;
-}
-
 function Finding({ app, trace, finding }: { app: App; trace: TraceId; finding: Fields }): JSX.Element {
   const [saves, whole, id, start, duration] = ["saves", "whole", "id", "start", "duration"].map((name) => numberOf(finding, name));
   const examples = textOf(finding, "evidence").split(",").filter((each) => /^\d+$/.test(each)).map(Number);
   const isNote = textOf(finding, "severity") === "note";
-  const go = id !== null ? () => void show(app, trace, id)
+  const go = id !== null ? () => void goToId(app, trace, id)
     : start !== null ? () => showRange(app, start + offsetOf(app, trace), start + (duration ?? 0) + offsetOf(app, trace)) : null;
   return (
     <li>
       <b>{textOf(finding, "code")}</b>{" "}
       {isNote ? <span class="tag">for information</span> : saves !== null && <span class="saves">saves at most {formatShort(saves)}{whole ? ` (${formatPercent(saves / whole)})` : ""}</span>}{" "}
       {go && <button type="button" class="small" onClick={go}>Show</button>}
-      {examples.filter((each) => each !== id).map((each, at) => <button key={each} type="button" class="small" aria-label={`Example ${at + 2}`} onClick={() => void show(app, trace, each)}>{at + 2}</button>)}
+      {examples.filter((each) => each !== id).map((each, at) => <button key={each} type="button" class="small" aria-label={`Example ${at + 2}`} onClick={() => void goToId(app, trace, each)}>{at + 2}</button>)}
       <div><bdi>{textOf(finding, "finding")}</bdi></div>
       {textOf(finding, "trust_reason") && <div class="warn">Uncertain: {textOf(finding, "trust_reason")}</div>}
       {textOf(finding, "doubt") && <div class="warn">not to be trusted: {textOf(finding, "doubt")}</div>}
