@@ -33,6 +33,7 @@ BOUNDS = {
     "ranks/dlrm/rank7.json.gz": 3,
     "ranks/megatron-tp8/rank0.json.gz": 0.1,
     "ranks/megatron-tp8/rank2.json.gz": 0.5,
+    "xplane/gpu_multi_worker.xplane.pb": 0.2,
     "xplane/jax_conv_minimal_08.xplane.pb": 0.2,
 }
 # Without launches, or cut.
@@ -41,7 +42,6 @@ REFUSED = [
     "ascend/level1_rank0.db",
     "kineto/negative_queue_rank0.json.gz",
     "rocm/rocprofv3_908_results.json.gz",
-    "xplane/gpu_multi_worker.xplane.pb",
 ]
 
 
