@@ -383,19 +383,20 @@ class Schedule:
         for x, y, kind in g.edges:
             self.into[y].append((x, kind))
         self.begin, self.end = min(n["at"][0] for n in lanes), max(n["at"][1] for n in lanes)
+        self.delays = {y: self.at[y][0] - self.latest(y, self.at) for y in self.at}
 
     def ready(self, x, y, at):
         """The edge leaves the end of x, or its start if x went on beyond the start of y."""
         return at[x][1] if self.at[x][1] <= self.at[y][0] else at[x][0]
 
-    def delay(self, y):
-        return self.at[y][0] - max([self.ready(x, y, self.at) for x, _ in self.into[y]], default=self.begin)
+    def latest(self, y, at):
+        return max([self.ready(x, y, at) for x, _ in self.into[y]], default=self.begin)
 
     def end_with(self, late, shift):
         at = {}
         for n in self.order:
             y = id(n)
-            start = max([self.ready(x, y, at) for x, _ in self.into[y]], default=self.begin) + self.delay(y)
+            start = self.latest(y, at) + self.delays[y]
             start += shift if y == late else 0
             at[y] = (start, start + self.at[y][1] - self.at[y][0])
         return max(end for _, end in at.values())
@@ -438,7 +439,7 @@ class Schedule:
                     row["cat"], "sync" if row["name"] in (NAMES["stream"], NAMES["event"], NAMES["device"], NAMES["copy"]) else
                     "data loading" if self.is_loading(at[2], rows) else "cpu")
                 fine = p["class"] == wanted
-            elif p["waits"] and end == at[0] and start == at[0] - self.delay(y):
+            elif p["waits"] and end == at[0] and start == at[0] - self.delays[y]:
                 kinds = {kind for x, kind in self.into[y] if self.ready(x, y, self.at) == start} or {"none"}
                 fine = p["class"] in {{"launch": "launch", "queue": "queue", "event": "sync", "sync": "sync", "collective": "communication", "address": "sync", "none": "unknown"}.get(k) for k in kinds}
             else:

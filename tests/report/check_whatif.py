@@ -98,26 +98,35 @@ def group(node, dp, stages):
     return dp, node
 
 
-def simulate(deps, dps, work):
-    """When each starts and ends, by going round until nothing is left."""
+def plan_of(deps, dps):
+    """What runs at once, each behind what it waits for: lists of (member, what it waits for, whether it computes)."""
     groups, stages = collections.defaultdict(list), 1 + max(node[0] for node in deps)
     for dp in range(dps):
         for node in deps:
-            groups[group(node, dp, stages)].append((dp, node))
-    start, end, left = {}, {}, list(groups)
+            groups[group(node, dp, stages)].append(((dp, node), [(dp, d) for d in deps[node]], node[1] in COMPUTE))
+    plan, ended, left = [], set(), list(groups.values())
     while left:
         later = []
-        for g in left:
-            if any((dp, d) not in end for dp, node in groups[g] for d in deps[node]):
-                later.append(g)
-                continue
-            for dp, node in groups[g]:
-                start[dp, node] = max([end[dp, d] for d in deps[node]], default=0.0)
-            last = max(start[m] for m in groups[g])
-            for dp, node in groups[g]:
-                end[dp, node] = (start[dp, node] if node[1] in COMPUTE else last) + work(dp, node)
+        for members in left:
+            if all(d in ended for _, waits, _ in members for d in waits):
+                plan.append(members)
+                ended.update(member for member, _, _ in members)
+            else:
+                later.append(members)
         assert len(later) < len(left), "a circle"
         left = later
+    return plan
+
+
+def simulate(plan, work):
+    """When each starts and ends."""
+    start, end = {}, {}
+    for members in plan:
+        for member, waits, _ in members:
+            start[member] = max([end[d] for d in waits], default=0.0)
+        last = max(start[member] for member, _, _ in members)
+        for member, _, computes in members:
+            end[member] = (start[member] if computes else last) + work(*member)
     return start, end
 
 
@@ -133,6 +142,7 @@ class Job:
         self.dps, self.stages, self.batches = r.randint(1, 4), r.randint(2, 5), r.randint(5, 8)
         self.chunks = r.choice((1, 1, 2, 3))
         self.deps, chunk_of = dependencies(self.stages, self.batches, self.chunks)
+        self.plan = plan_of(self.deps, self.dps)
         self.steps = sorted(r.sample(range(1000), r.randint(1, 4)))
         slow = (r.randrange(self.dps), r.randrange(self.stages), 1 + 3 * r.random())
         self.slow, self.work, self.rows = slow, {}, []
@@ -142,7 +152,7 @@ class Job:
                     usual = {"forward-compute": 50e6, "backward-compute": 90e6}.get(node[1], 2e6) * r.uniform(0.95, 1.1)
                     factor = slow[2] if (dp, node[0]) == slow[:2] and node[1] in COMPUTE else 1
                     self.work[step, dp, node] = float(round(usual * factor))
-            start, end = simulate(self.deps, self.dps, lambda dp, node, step=step: self.work[step, dp, node])
+            start, end = simulate(self.plan, lambda dp, node, step=step: self.work[step, dp, node])
             for (dp, node), s in start.items():
                 self.rows.append([dp, node[0], dp * self.stages + node[0], step, node[1], f"{s / 1e9 + 100:.9f}",
                                   f"{(end[dp, node] - s) / 1e9:.9f}", node[2], chunk_of.get(node, -1), -1,
@@ -156,7 +166,7 @@ class Job:
         return {kind: (statistics.fmean if kind in COMPUTE else statistics.median)(v) for kind, v in values.items()}
 
     def mean(self, keeps, ideal):
-        return statistics.fmean(step_time(simulate(self.deps, self.dps, lambda dp, node, step=step: self.work[step, dp, node]
+        return statistics.fmean(step_time(simulate(self.plan, lambda dp, node, step=step: self.work[step, dp, node]
                                                    if keeps(dp, node) else ideal[node[1]])[1]) for step in self.steps)
 
 
@@ -294,7 +304,7 @@ def large(path, steps):
     job.stages, job.batches, job.dps = 4, 8, 32
     job.deps, _ = dependencies(4, 8, 1)
     rows = []
-    start, end = simulate(job.deps, 32, lambda dp, node: 1e6 * (3 + dp % 5 + node[0]))
+    start, end = simulate(plan_of(job.deps, 32), lambda dp, node: 1e6 * (3 + dp % 5 + node[0]))
     for step in range(steps):
         for (dp, node), s in start.items():
             rows.append([dp, node[0], 0, step, node[1], s / 1e9, (end[dp, node] - s) / 1e9, node[2], -1, -1, -1])
