@@ -384,7 +384,10 @@ def check_used(root):
                 for code in [COMMENT.sub(" ", path.read_text(encoding="utf-8"))]}
     inside = words("src")
     public = {word for path in (root / "include").rglob("*.h") for word in re.findall(r"\w+", path.read_text(encoding="utf-8"))}
-    tests, all_words = sum(words("tests", "fuzz", "bench").values(), Counter()), sum(inside.values(), Counter())
+    tests, all_words = Counter(), Counter()
+    for total, files in ((tests, words("tests", "fuzz", "bench")), (all_words, inside)):
+        for counts in files.values():
+            total.update(counts)
     problems = []
     for path, own in inside.items():
         code = COMMENT.sub(" ", path.read_text(encoding="utf-8")) if path.suffix == ".c" else ""

@@ -29,7 +29,7 @@ import chromium  # noqa: E402
 import perfetto_model as model  # noqa: E402
 from rounds import rounds, seed  # noqa: E402
 
-SKIP, LARGEST, EXACT = 77, 2 << 20, 1 << 53
+SKIP, LARGEST, EXACT = 77, 1 << 20, 1 << 53
 FIRST = seed(0)  # of random stacks
 EMPTY = '"frames":[\n]'
 STACKS = ("tests/format/folded/*.folded", "tests/format/perfscript/*.perf", "../shared/data/stacks/*.folded",

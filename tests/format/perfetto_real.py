@@ -36,7 +36,7 @@ import perfetto_model as model  # noqa: E402
 from rounds import rounds  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
-SKIP, LARGEST, DOCUMENTS = 77, 2 << 20, rounds(25)
+SKIP, LARGEST, DOCUMENTS = 77, 1 << 20, rounds(12)
 
 # Slices whose times are beyond int64 ns, which Perfetto wraps round; here they have no time, and are no slices.
 BEYOND = {"edge-nanoseconds.json": {"beyond both", "too early for a date"}}

@@ -3,8 +3,8 @@
 
 usage: tests/web/unit.py [NAME...]
 
-Bundles each tests/web/unit/*.test.ts with the esbuild of src/view/web/node_modules into a temporary folder and gives the
-bundles to `node --test` (NAME: only files with that in their names). Exits with 77, and says why, where node or
+Bundles tests/web/unit/*.test.ts with the esbuild of src/view/web/node_modules into a temporary folder and gives the
+bundle to `node --test` (NAME: only files with that in their names). Exits with 77, and says why, where node or
 src/view/web/node_modules (npm ci, which tools/setup.sh runs) is missing.
 """
 import os
@@ -32,13 +32,14 @@ def main():
         print("no tests of that name in tests/web/unit")
         return 2
     with tempfile.TemporaryDirectory(prefix="heddle-unit-") as folder:
+        every = Path(folder, "every.test.ts")  # one process for all
+        every.write_text("".join(f'import "{path}";\n' for path in tests))
         # NODE_PATH: tests, which stand outside of src/view/web, may use its libraries.
-        subprocess.run([esbuild, *tests, "--bundle", "--platform=node", "--format=esm", "--target=node18",
+        subprocess.run([esbuild, every, "--bundle", "--platform=node", "--format=esm", "--target=node18",
                         "--jsx=automatic", "--jsx-import-source=preact", "--sourcemap=inline", "--log-level=warning",
-                        "--out-extension:.js=.mjs", f"--outdir={folder}"],
+                        f"--outfile={folder}/every.mjs"],
                        check=True, env={**os.environ, "NODE_PATH": str(MODULES)})
-        bundles = sorted(Path(folder).glob("*.mjs"))
-        return subprocess.run([node, "--enable-source-maps", "--test", "--test-reporter=spec", *bundles]).returncode
+        return subprocess.run([node, "--enable-source-maps", "--test", "--test-reporter=spec", f"{folder}/every.mjs"]).returncode
 
 
 sys.exit(main())
