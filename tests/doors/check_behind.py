@@ -99,14 +99,14 @@ def check(doors, name, path, forms):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--heddle", required=True)
-    parser.add_argument("--data", action="store_true", help="the real traces of ../shared/data, of at most 300 kB")
+    parser.add_argument("--data", action="store_true", help="the real traces of ../shared/data, of at most 128 kB")
     parser.add_argument("--seed", type=int, nargs="*", help="random traces of these alone")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         doors, asked, wrong = ask.Doors(options.heddle, folder), 0, 0
         if options.data:
             top = inputs.data_folder()
-            paths = [p for p in sorted(glob.glob(f"{top}/**/*", recursive=True)) if os.path.isfile(p) and os.path.getsize(p) < 300 << 10 and is_trace(p)]
+            paths = [p for p in sorted(glob.glob(f"{top}/**/*", recursive=True)) if os.path.isfile(p) and os.path.getsize(p) < 128 << 10 and is_trace(p)]
             if not paths:
                 print("skipped: ../shared/data is not there")
                 sys.exit(77)
