@@ -81,7 +81,7 @@ class Bench:
         (fix,), _ = alternate(
             ([self.heddle, "fix", "-q", "--threads", str(THREADS), path, self.out], self.out, (0,)))
         (python,), others = alternate(
-            ([sys.executable, os.path.join(self.here, "peer_fix.py"), path, self.out], self.out, (0,)), runs=1)
+            ([sys.executable, os.path.join(self.here, "peers", "peer_fix.py"), path, self.out], self.out, (0,)), runs=1)
         self.add("fix IN OUT", name, size, fix, f"{size / fix.seconds / 1e6:,.0f} MB/s",
                  f"Python script: {size / python.seconds / 1e6:,.0f} MB/s, {memory(python, size):,.0f} %", others=others)
 
@@ -108,7 +108,7 @@ class Bench:
         size = os.path.getsize(path)
         warm(path)
         (ingest,), _ = alternate(([self.program("bench_ingest"), "-t", str(THREADS), path], None, (0,)))
-        (python,), others = alternate(([sys.executable, os.path.join(self.here, "peer_fix.py"), path], None, (0,)), runs=1)
+        (python,), others = alternate(([sys.executable, os.path.join(self.here, "peers", "peer_fix.py"), path], None, (0,)), runs=1)
         self.add("ingest with args", name, size, ingest, f"{size / ingest.seconds / 1e6:,.0f} MB/s",
                  f"Python json.load: {size / python.seconds / 1e6:,.0f} MB/s, {memory(python, size):,.0f} %",
                  others=others)

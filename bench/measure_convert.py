@@ -131,7 +131,7 @@ def otf2(bench):
     if subprocess.run([python3, "-c", "import otf2"], stderr=subprocess.DEVNULL).returncode == 0:
         folder = os.path.join(bench.folder, "python.otf2")
         shutil.rmtree(folder, ignore_errors=True)
-        (python,), _ = alternate(([python3, os.path.join(bench.here, "peer_otf2.py"), source, folder], None, (0,)),
+        (python,), _ = alternate(([python3, os.path.join(bench.here, "peers", "peer_otf2.py"), source, folder], None, (0,)),
                                  runs=1)
         peer = f"Python, slices only: {python.seconds:.1f} s, {python.peak_bytes / 1e6:,.0f} MB"
         shutil.rmtree(folder, ignore_errors=True)

@@ -60,7 +60,7 @@ def join_peer(bench):
     """A smaller input, which Python has the memory for. Both must find the same weight, or the bench stops."""
     gpu, cpu = synth(bench, "join_small", ".json", PEER_EVENTS)
     ours, theirs = (os.path.join(bench.folder, n) for n in ("ours.folded", "theirs.folded"))
-    peer = [sys.executable, os.path.join(bench.here, "peer_join.py"), cpu, gpu, theirs]
+    peer = [sys.executable, os.path.join(bench.here, "peers", "peer_join.py"), cpu, gpu, theirs]
     size = os.path.getsize(cpu) + os.path.getsize(gpu)
     warm(cpu, gpu)
     (outcome,), others = alternate((merge_command(bench, cpu, gpu, ours), ours, (0,)))

@@ -74,7 +74,7 @@ def beside_hta(bench, out):
     peer = "HTA: not installed (HTA_PYTHON=...)"
     if python:
         theirs = Outcome()
-        run_once(theirs, [python, os.path.join(bench.here, "peer_hta.py"), path])
+        run_once(theirs, [python, os.path.join(bench.here, "peers", "peer_hta.py"), path])
         peer = (f"HTA: {theirs.seconds:.1f} s, {theirs.peak_bytes / 1e6:,.0f} MB, "
                 f"{theirs.seconds / outcome.seconds:.0f} times")
     bench.add("report summary, JSON", name, size, outcome,

@@ -1,7 +1,7 @@
 /* fuzz_otf2.c - libFuzzer target: whole OTF2 archives
  *
  * The input is a list of files, each a byte for its name, two for its size (little endian; what is missing is left out)
- * and its bytes; fuzz/pack_otf2.py makes one of an archive. They are laid out in a folder in memory (/dev/shm) or
+ * and its bytes; fuzz/otf2/pack_otf2.py makes one of an archive. They are laid out in a folder in memory (/dev/shm) or
  * $TMPDIR, since the OTF2 library reads from disk. Properties: reading ends with a trace, or with an error that says
  * why; a trace can be written and read again as a store, with as many events, and as an archive.
  *
