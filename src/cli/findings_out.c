@@ -23,11 +23,55 @@ static size_t width_of(const char *text, size_t size)
     return width;
 }
 
+/* The lines that words take, of at most `width` columns behind `indent` blanks. */
+static unsigned lines_of(const char *text, size_t size, unsigned indent, size_t width)
+{
+    unsigned lines = 1;
+    size_t used = indent;
+    for (size_t i = 0, end; i < size; i = end) {
+        size_t from = i + (text[i] == ' ');
+        for (end = i + 1; end < size && text[end] != ' ';) end++;
+        size_t columns = width_of(text + from, end - from);
+        if (used > indent && used + 1 + columns > width) {
+            used = indent;
+            lines++;
+        } else if (i) {
+            used++;
+        }
+        used += columns;
+    }
+    return lines;
+}
+
+static size_t columns_of_screen(const cli_run *run)
+{
+    return run->is_terminal && run->width >= NARROW ? run->width : NO_TERMINAL;
+}
+
+unsigned cli_print_clauses(cli_run *run, const char *head, const char *text, size_t size, unsigned indent,
+                           unsigned most)
+{
+    size_t fits = 0;
+    int depth = 0;
+    if (lines_of(text, size, indent, columns_of_screen(run)) <= most)
+        return cli_print_wrapped(run, head, text, size, indent, most);
+    for (size_t i = 0; i + 1 < size && lines_of(text, i + 1, indent, columns_of_screen(run)) <= most; i++) {
+        depth += (text[i] == '(') - (text[i] == ')');
+        if (!depth && text[i + 1] == ' ' && memchr(",;.", text[i], 3)) fits = i;
+    }
+    if (!fits) return cli_print_clauses(run, head, text, size, indent, most + 1);
+    char clauses[2048];
+    if (fits > sizeof clauses - 1) fits = sizeof clauses - 1;
+    memcpy(clauses, text, fits);
+    clauses[fits] = '.';
+    return cli_print_wrapped(run, head, clauses, fits + 1, indent, most);
+}
+
 unsigned cli_print_wrapped(cli_run *run, const char *head, const char *text, size_t size, unsigned indent,
                            unsigned most)
 {
     unsigned lines = 1;
-    size_t width = run->is_terminal && run->width >= NARROW ? run->width : NO_TERMINAL, used = indent;
+    size_t width = columns_of_screen(run), used = indent;
     cli_print(run, "%*s%s", (int)(indent - width_of(head, strlen(head))), "", head);
     for (size_t i = 0, end; i < size; i = end) {
         for (end = i + 1; end < size && text[end] != ' ';) end++;

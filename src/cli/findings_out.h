@@ -11,6 +11,10 @@ bool cli_is_findings(const hd_table *table);
  * `most` lines (0: any) the last ends with an ellipsis. Returns how many lines. */
 unsigned cli_print_wrapped(cli_run *run, const char *head, const char *text, size_t size, unsigned indent,
                            unsigned most);
+/* The same, but a text of more lines ends with the last clause that fits, and a full stop; if not even the first
+ * does, it has as many lines as that needs. */
+unsigned cli_print_clauses(cli_run *run, const char *head, const char *text, size_t size, unsigned indent,
+                           unsigned most);
 /* Prints the first rows, wrapped to the terminal: for each, the saving and the sentence; for the first three also the
  * advice. */
 void cli_print_findings(cli_run *run, const hd_table *table, size_t rows);

@@ -43,6 +43,11 @@ static void put_wrapped(screen *s, const char *head, hd_string text, unsigned in
     s->left -= cli_print_wrapped(s->text->run, head, text.data, text.size, indent, most);
 }
 
+static void put_clauses(screen *s, const char *head, hd_string text, unsigned indent, unsigned most)
+{
+    s->left -= cli_print_clauses(s->text->run, head, text.data, text.size, indent, most);
+}
+
 static void end_line(screen *s)
 {
     cli_print(s->text->run, "\n");
@@ -117,8 +122,8 @@ static void put_finding(screen *s, const hd_table *findings, size_t row, unsigne
     if (trust.size && (trust.size != 4 || memcmp(trust.data, "firm", 4) != 0))
         cli_print(run, "  [%.*s]", (int)trust.size, trust.data);
     end_line(s);
-    put_wrapped(s, "", string(findings, row, "finding"), 2, SENTENCE);
-    put_wrapped(s, "> ", string(findings, row, "advice"), 4, advice);
+    put_clauses(s, "", string(findings, row, "finding"), 2, SENTENCE);
+    put_clauses(s, "> ", string(findings, row, "advice"), 4, advice);
 }
 
 static void put_kernels(screen *s, const hd_table *kernels, unsigned most)

@@ -126,9 +126,9 @@ hd_status report_tell_missing(hd_report *report, int64_t world, const int64_t *r
     if (missing < 1) return HD_OK;
     for (size_t i = 0; i < count && ranks[i] == first; i++) first++;
     if (missing == 1)
-        snprintf(text, sizeof text, "rank %lld of %lld is missing", (long long)first, (long long)world);
+        snprintf(text, sizeof text, "rank %lld of %lld is not in this trace", (long long)first, (long long)world);
     else
-        snprintf(text, sizeof text, "%lld of %lld ranks are missing", (long long)missing, (long long)world);
+        snprintf(text, sizeof text, "%lld of %lld ranks are not in this trace", (long long)missing, (long long)world);
     size_t used = strlen(report->trust_text);
     if (used + strlen(text) + 3 < sizeof report->trust_text)
         snprintf(report->trust_text + used, sizeof report->trust_text - used, "; %s", text);

@@ -1,8 +1,14 @@
 """Small Kineto traces for heddle diff, written out by hand: each is a list of operators that run in each step."""
 import json
 import random
+import re
 
 H100, MI300 = "NVIDIA H100 80GB HBM3", "AMD Instinct MI300X"
+
+
+def us(ns):
+    """Microseconds with all digits, as a text that write() takes out of its quotes: a float has too few at times of an epoch."""
+    return f"us {ns // 1000}.{ns % 1000:03d}"
 
 
 class Op:
@@ -31,8 +37,8 @@ def write(path, ops, steps=10, gpu=H100, devices=1, first=1, seed=1, noise=0.01,
     pid = 100 + (rank or 0)
 
     def slice_(category, name, begin, end, tid, args=None, of=None):
-        events.append({"ph": "X", "cat": category, "name": name, "pid": pid if of is None else of, "tid": tid, "ts": begin / 1000,
-                       "dur": (end - begin) / 1000, "args": args or {}})
+        events.append({"ph": "X", "cat": category, "name": name, "pid": pid if of is None else of, "tid": tid, "ts": us(begin),
+                       "dur": us(end - begin), "args": args or {}})
         return events[-1]
 
     def run(op, device):
@@ -56,8 +62,8 @@ def write(path, ops, steps=10, gpu=H100, devices=1, first=1, seed=1, noise=0.01,
             free[device, stream] = busy + length
             now += host
         now += 500
-        events.insert(at, {"ph": "X", "cat": op.category, "name": op.name, "pid": pid, "tid": 1, "ts": begin / 1000,
-                           "dur": (now - begin) / 1000, "args": {}})
+        events.insert(at, {"ph": "X", "cat": op.category, "name": op.name, "pid": pid, "tid": 1, "ts": us(begin),
+                           "dur": us(now - begin), "args": {}})
 
     for n in range(steps):
         begin, at = now, len(events)
@@ -71,12 +77,12 @@ def write(path, ops, steps=10, gpu=H100, devices=1, first=1, seed=1, noise=0.01,
             now = max(now + 1_000, ends + 2_000) + 500
         if step_name:
             events.insert(at, {"ph": "X", "cat": "user_annotation", "name": step_name.format(first + n), "pid": pid, "tid": 1,
-                               "ts": begin / 1000, "dur": (now - begin) / 1000, "args": {}})
+                               "ts": us(begin), "dur": us(now - begin), "args": {}})
         now += 1_000 + between
     whole = {"schemaVersion": 1, "traceEvents": events}
     if gpu:
         whole["deviceProperties"] = [{"id": n, "name": gpu, "totalGlobalMem": 85028765696} for n in range(devices)]
     if rank is not None:
         whole["distributedInfo"] = {"backend": "nccl", "rank": rank, "world_size": 2}
-    path.write_text(json.dumps(whole) + "\n")
+    path.write_text(re.sub(r'"us ([0-9.]+)"', r"\1", json.dumps(whole)) + "\n")
     return path

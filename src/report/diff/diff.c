@@ -572,6 +572,14 @@ static int by_score(const void *a, const void *b)
     return (x->key.kind > y->key.kind) - (x->key.kind < y->key.kind);
 }
 
+/* What the compared steps of one side have no call of is new or gone, though others, as a warm-up, have some. */
+static uint32_t match_of_row(const row *r)
+{
+    bool has_both = (r->calls[0] > 0) == (r->calls[1] > 0), is_plain = r->key.match <= DIFF_PLACE;
+    if (!is_plain || has_both || r->key.kind == DIFF_GAP) return r->key.match;
+    return r->calls[0] > 0 ? DIFF_GONE : DIFF_NEW;
+}
+
 static hd_status find_rows(maker *m, hd_error *err)
 {
     size_t count = m->aligned.count;
@@ -602,6 +610,7 @@ static hd_status find_rows(maker *m, hd_error *err)
                 put_item(m, r, h, p->more[h]);
             }
         }
+        r->key.match = match_of_row(r);
         r->change = diff_change_of(&m->units);
         candidates += r->change.before >= m->min_ns || r->change.after >= m->min_ns;
     }

@@ -95,6 +95,7 @@ struct findings {
     bool has_steps;
     bool is_complete;        /* the graph has all waits and launches; else a replay holds nodes back wrongly */
     bool is_torch;           /* operators or kernels are PyTorch's */
+    bool is_hip;             /* launches are HIP's, none is CUDA's */
     bool is_slowed;          /* the profiler recorded Python's functions, which slows the host */
     uint32_t first_work;     /* node; those of queues follow */
     uint32_t *works;         /* by node less first_work */
@@ -256,6 +257,12 @@ hd_status findings_find_copies(findings *f, const finding_rule *rule,
 const char *findings_amount(char out[96], const finding *of);
 #define FINDINGS_S(count) ((count) == 1 ? "" : "s") /* behind a noun */
 bool findings_begins(hd_string text, const char *word);
+
+/* advice.c */
+enum { FINDING_ADVICE = 1024 };
+bool findings_is_hip(const findings *f);
+/* What to change, in terms of the trace's framework and API: of static memory, or `out`. */
+const char *findings_advice(char out[FINDING_ADVICE], const findings *f, const finding_rule *rule);
 bool findings_contains(hd_string text, const char *word);
 bool findings_has(hd_string text, const char *const *words, size_t count); /* any of them */
 #define FINDINGS_HAS(text, words) findings_has(text, words, sizeof(words) / sizeof *(words))

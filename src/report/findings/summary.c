@@ -191,6 +191,7 @@ static void add_finding(hd_table_builder *b, const summary *s, const finding *f)
 {
     const gpu_scope *scope = &s->findings.scope;
     unsigned doubts = 0;
+    char advice[FINDING_ADVICE];
     for (uint32_t d = 0; d < scope->device_count; d++)
         if (f->device == HD_NONE || f->device == d)
             doubts |= gpu_doubts_of_device(s->findings.trust, scope, d, GPU_FIGURE_TIME | GPU_FIGURE_IDLE);
@@ -213,8 +214,7 @@ static void add_finding(hd_table_builder *b, const summary *s, const finding *f)
     report_cell_int(b, f->whole);
     gpu_cell_ratio(b, f->amount == HD_NO_TIME ? 0 : f->amount, f->amount == HD_NO_TIME ? 0 : f->whole, 100);
     hd_table_add_text(b, f->text);
-    bool is_plain = f->rule->plain_advice && !s->findings.is_torch;
-    hd_table_add_text(b, is_plain ? f->rule->plain_advice : f->rule->about.advice);
+    hd_table_add_text(b, findings_advice(advice, &s->findings, f->rule));
     add_text(b, f->reason);
     hd_table_add_text(b, doubts ? "doubtful" : f->trust_reason ? "inferred" : "firm");
     add_text(b, f->trust_reason);

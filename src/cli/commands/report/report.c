@@ -275,14 +275,14 @@ static hd_status list_ranks(job_files *out, cli_run *run)
     return status;
 }
 
-/* Files without a report's name, for text and pages, are a job if they look like one. */
+/* Files without a report's name, for text and pages, and of summary for text, are a job if they look like one. */
 static bool find_job(asked *a, cli_run *run)
 {
     const struct report_options *chosen = run->options;
     const hd_read_options read = {.strict = chosen->strict, .binary = chosen->binary, .lazy = true};
     bool is_text = !chosen->output && !chosen->csv && !chosen->table && !chosen->given.count && !run->global.json;
-    bool may_be = is_text || (is_page(chosen) && !chosen->given.count);
-    if (may_be && report_ranks_read(&a->job, run, &read) != HD_OK) return false;
+    bool may_be = is_text || (!a->first && is_page(chosen) && !chosen->given.count);
+    if (may_be && report_ranks_read(&a->job, run, a->first, &read) != HD_OK) return false;
     return !a->job || is_text || list_ranks(&a->ranks, run) == HD_OK;
 }
 
@@ -297,13 +297,13 @@ static int find_reports(asked *a, cli_run *run)
     bool is_file = strcmp(first, "-") == 0 || access(first, F_OK) == 0;
     a->first = hd_report_about_find(first) || (!is_file && hd_report_about_find(name));
     if (!a->first && !is_file) return refuse_name(run, first);
-    if (!a->first && !find_job(a, run)) return CLI_FAILED;
+    if ((!a->first || strcmp(first, "summary") == 0) && !find_job(a, run)) return CLI_FAILED;
     const char *unnamed = a->job && is_page(chosen) ? REPORT_OF_JOB "," PAGE_OF_RANK
                           : a->job                  ? REPORT_OF_JOB
                           : is_page(chosen)         ? page_reports
                                                     : "summary";
     a->has_flame = !a->first && !a->job && is_page(chosen) && run->operand_count == 1;
-    int status = take_names(a, run, a->first ? first : unnamed);
+    int status = take_names(a, run, a->first && !a->job ? first : unnamed);
     if (status != CLI_OK) return status;
     for (size_t i = 0; i < a->count; i++) {
         const char *option = a->abouts[i]->table_option;
