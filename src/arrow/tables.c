@@ -112,7 +112,7 @@ static const arrow_table tables[] = {
      .open = arrow_open_launches, .count = arrow_count_launches},
     {{"stacks", "call stacks as a tree of frames", stacks}, ARROW_ROWS, .fields = arrow_stack_fields,
      .open = arrow_open_stacks, .count = arrow_count_stacks},
-    {{"strings", "every string of the trace", strings}, ARROW_ROWS, .fields = arrow_string_fields,
+    {{"strings", "every string that reading met; their order differs between readings by several threads", strings}, ARROW_ROWS, .fields = arrow_string_fields,
      .count = arrow_count_strings},
     {{"metadata", "top-level keys of the input", metadata}, ARROW_ROWS, .fields = arrow_metadata_fields,
      .count = arrow_count_metadata},

@@ -32,7 +32,7 @@ static bool same_ident(hd_ident a, hd_ident b)
 }
 
 /* HD_NONE: none. */
-static uint32_t find(const hd_tracks *tracks, hd_ident pid, hd_ident tid, bool process)
+uint32_t hd_tracks_find(const hd_tracks *tracks, hd_ident pid, hd_ident tid, bool process)
 {
     uint32_t at;
     uint64_t hash = hash_of(pid, tid, process);
@@ -78,7 +78,7 @@ static uint32_t add_track(hd_tracks *tracks, hd_ident pid, hd_ident tid, bool pr
 
 static uint32_t get(hd_tracks *tracks, hd_ident pid, hd_ident tid, bool process)
 {
-    uint32_t found = find(tracks, pid, tid, process);
+    uint32_t found = hd_tracks_find(tracks, pid, tid, process);
     return found != HD_NONE ? found : add_track(tracks, pid, tid, process);
 }
 
@@ -95,7 +95,7 @@ bool hd_tracks_identify(hd_tracks *tracks, uint32_t track, hd_ident pid, hd_iden
     pthread_mutex_lock(&tracks->lock);
     hd_track *t = &tracks->list[track];
     bool process = t->kind == HD_TRACK_PROCESS;
-    uint32_t found = find(tracks, pid, tid, process);
+    uint32_t found = hd_tracks_find(tracks, pid, tid, process);
     *out_failed = found == HD_NONE && !hd_slots_add(&tracks->slots, hash_of(pid, tid, process), track);
     if (found == HD_NONE && !*out_failed) {
         hd_slots_remove(&tracks->slots, hash_of(t->pid, t->tid, process), track);
@@ -138,7 +138,7 @@ static uint32_t twin_of(const hd_tracks *tracks, const hd_track *track)
         if ((mask & 1 && pid.type == HD_IDENT_NONE) || (mask & 2 && tid.type == HD_IDENT_NONE)) continue;
         if (mask & 1) pid.type = pid.type == HD_IDENT_NUMBER ? HD_IDENT_STRING : HD_IDENT_NUMBER;
         if (mask & 2) tid.type = tid.type == HD_IDENT_NUMBER ? HD_IDENT_STRING : HD_IDENT_NUMBER;
-        uint32_t found = find(tracks, pid, tid, track->kind == HD_TRACK_PROCESS);
+        uint32_t found = hd_tracks_find(tracks, pid, tid, track->kind == HD_TRACK_PROCESS);
         if (found < lowest) lowest = found;
     }
     return lowest;

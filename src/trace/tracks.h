@@ -19,6 +19,8 @@ void hd_tracks_init(hd_tracks *tracks);
 void hd_tracks_deinit(hd_tracks *tracks);
 /* The track of (pid, tid), made if need be; HD_NONE when memory ran out. */
 uint32_t hd_tracks_get(hd_tracks *tracks, hd_ident pid, hd_ident tid, bool process);
+/* HD_NONE: there is none. */
+uint32_t hd_tracks_find(const hd_tracks *tracks, hd_ident pid, hd_ident tid, bool process);
 /* Gives a track another (pid, tid); false if a track already has it, or memory ran out (then *out_failed). */
 bool hd_tracks_identify(hd_tracks *tracks, uint32_t track, hd_ident pid, hd_ident tid, bool *out_failed);
 /* Keeps only the `count` tracks with map[id] != HD_NONE; map has their new ids. false: memory ran out. */

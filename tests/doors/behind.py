@@ -31,7 +31,7 @@ SQL = {
 #: lost when it was read. info.samples is told of perf script alone. (Table: columns; none: all of them.)
 OF_THE_FILE = {
     "": ("id", "row", "offset", "other_offset"),
-    "info.file": ("format", "path", "compression", "input_bytes", "stored_bytes", "strings", "losses", "repairs", "notes", "events", "bytes_per_event",
+    "info.file": ("format", "path", "compression", "input_bytes", "stored_bytes", "losses", "repairs", "notes", "events", "bytes_per_event",
                   "origin", "origin_compression", "track_count", "process_count"),
     "info.tracks": ("other_events",), "info.processes": ("events", "threads"),
     "check.findings": ("start", "example", "pid", "tid", "track"), "summary.findings": ("start", "evidence", "trust"), "info.samples": None, "info.kinds": None, "info.categories": None, "check.examples": None, "check.summary": None,

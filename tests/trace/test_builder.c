@@ -364,6 +364,35 @@ static void test_builder__unused_tracks_leave_and_the_others_keep_their_events(v
     hd_trace_free(trace);
 }
 
+/* However threads met the tracks: processes are in the order of their threads, those without threads by their ids. */
+static void test_builder__processes_are_in_the_order_of_their_threads(void **state)
+{
+    (void)state;
+    static const char *const pids[] = {"7", "10", "9", "100"};
+    static const unsigned met[][4] = {{0, 1, 2, 3}, {3, 2, 1, 0}, {2, 0, 3, 1}};
+    for (size_t turn = 0; turn < sizeof met / sizeof *met; turn++) {
+        hd_builder *builder = builder_new();
+        hd_batch *batch = batch_new(builder);
+        for (size_t i = 0; i < 4; i++) {
+            hd_ident pid = {HD_IDENT_NUMBER, hd_builder_intern_text(builder, pids[met[turn][i]])};
+            hd_builder_track(builder, pid, (hd_ident){0}, true);
+        }
+        add(batch, HD_KIND_INSTANT, 'i', hd_builder_thread(builder, 100, 1), 0);
+        add(batch, HD_KIND_INSTANT, 'i', hd_builder_thread(builder, 7, 1), 1);
+        append(builder, batch);
+        assert_int_equal(hd_builder_settle_tracks(builder, NULL), HD_OK);
+        hd_trace *trace = finish(builder, batch);
+        static const char *const wanted[] = {"100", "7", "100", "7", "9", "10"};
+        assert_int_equal(hd_trace_track_count(trace), 6);
+        for (uint32_t i = 0; i < 6; i++) {
+            hd_string pid = hd_trace_string(trace, hd_trace_track_at(trace, i)->pid.text);
+            assert_int_equal(pid.size, strlen(wanted[i]));
+            assert_memory_equal(pid.data, wanted[i], pid.size);
+        }
+        hd_trace_free(trace);
+    }
+}
+
 /* ---- strings and threads ---- */
 
 static void test_builder__strings_may_hold_nul_and_be_empty(void **state)
@@ -510,6 +539,7 @@ int main(void)
         cmocka_unit_test(test_builder__begins_and_ends_out_of_order_pair_by_time),
         cmocka_unit_test(test_builder__a_number_and_a_string_that_read_the_same_are_twins),
         cmocka_unit_test(test_builder__unused_tracks_leave_and_the_others_keep_their_events),
+        cmocka_unit_test(test_builder__processes_are_in_the_order_of_their_threads),
         cmocka_unit_test(test_builder__strings_may_hold_nul_and_be_empty),
         cmocka_unit_test(test_builder__threads_intern_the_same_strings_tracks_and_shapes),
         cmocka_unit_test(test_builder__ledger_rows_of_one_code_are_summed),

@@ -22,7 +22,6 @@ static const hd_report_column file_columns[] = {
     {"track_count", HD_VALUE_COUNT, "tracks with events"},
     {"streams", HD_VALUE_COUNT, "of them, queues of GPUs"},
     {"device_count", HD_VALUE_COUNT, "GPUs"},
-    {"strings", HD_VALUE_COUNT, "different texts"},
     {"repairs", HD_VALUE_COUNT, "sum of the ledger's repairs"},
     {"losses", HD_VALUE_COUNT, "sum of the ledger's losses"},
     {"origin", HD_VALUE_STRING, "format of the first input, when this is a store"},

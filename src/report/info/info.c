@@ -66,7 +66,6 @@ static hd_status add_file(hd_report *out, const hd_trace *trace, const info_trac
     hd_table_add_count(builder, tracks->track_count);
     hd_table_add_count(builder, tracks->stream_count);
     hd_table_add_count(builder, tracks->device_count);
-    hd_table_add_count(builder, hd_trace_string_count(trace));
     hd_table_add_count(builder, ledger_sum(trace, HD_LEDGER_REPAIR));
     hd_table_add_count(builder, ledger_sum(trace, HD_LEDGER_LOSS));
     hd_table_add_text(builder, facts->origin);

@@ -1,10 +1,12 @@
-/* track_order.c - numbers threads in the order of their first events
+/* track_order.c - numbers threads in the order of their first events, then processes in the order of their threads
  *
  * When several threads read, track ids depend on timing. Renumbering makes the trace independent of it.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
+#include "base/sorted.h"
 #include "trace/column.h"
 #include "trace/impl.h"
 
@@ -51,15 +53,49 @@ static bool renumber(hd_trace *trace, hd_block *block, const uint32_t *map, int6
     return hd_column_seal(column, &trace->arena, scratch, block->row_count);
 }
 
-static bool settle(hd_trace *trace, uint32_t *map, int64_t *scratch)
+/* A process without events of its own. */
+typedef struct process {
+    uint32_t track, first; /* first: the lowest new id of its threads; HD_NONE: they have no events either */
+    hd_ident_type type;
+    hd_string pid;
+} process;
+
+static int by_first_thread(const void *a, const void *b)
+{
+    const process *x = a, *y = b;
+    if (x->first != y->first) return x->first < y->first ? -1 : 1;
+    if (x->type != y->type) return x->type < y->type ? -1 : 1;
+    if (x->pid.size != y->pid.size) return x->pid.size < y->pid.size ? -1 : 1;
+    return memcmp(x->pid.data, y->pid.data, x->pid.size);
+}
+
+/* Numbers processes without events from `count` on; returns the new count. list: room for all tracks. */
+static uint32_t number_processes(const hd_trace *trace, uint32_t *map, uint32_t count, process *list)
+{
+    const hd_tracks *tracks = &trace->tracks;
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < tracks->count; i++) list[i].first = HD_NONE;
+    for (uint32_t i = 0; i < tracks->count; i++) {
+        uint32_t parent =
+            map[i] == HD_NONE ? HD_NONE : hd_tracks_find(tracks, tracks->list[i].pid, (hd_ident){0}, true);
+        if (parent != HD_NONE && map[i] < list[parent].first) list[parent].first = map[i];
+    }
+    for (uint32_t i = 0; i < tracks->count; i++) {
+        const hd_track *t = &tracks->list[i];
+        if (map[i] != HD_NONE || t->kind != HD_TRACK_PROCESS) continue;
+        list[found++] = (process){i, list[i].first, t->pid.type, hd_strings_at(&trace->strings, t->pid.text)};
+    }
+    hd_sort(list, found, sizeof *list, by_first_thread);
+    for (uint32_t i = 0; i < found; i++) map[list[i].track] = count++;
+    return count;
+}
+
+static bool settle(hd_trace *trace, uint32_t *map, int64_t *scratch, process *processes)
 {
     bool same = true;
     for (uint32_t i = 0; i < trace->tracks.count; i++) map[i] = HD_NONE;
-    uint32_t count = number_tracks(trace, map);
-    for (uint32_t i = 0; i < trace->tracks.count; i++) {
-        if (map[i] == HD_NONE && trace->tracks.list[i].kind == HD_TRACK_PROCESS) map[i] = count++;
-        same = same && map[i] == i;
-    }
+    uint32_t count = number_processes(trace, map, number_tracks(trace, map), processes);
+    for (uint32_t i = 0; i < trace->tracks.count; i++) same = same && map[i] == i;
     if (same) return true;
     for (int kind = 0; kind < HD_KIND_COUNT; kind++) {
         for (size_t i = 0; i < trace->tables[kind].count; i++) {
@@ -77,7 +113,9 @@ hd_status hd_builder_settle_tracks(hd_builder *builder, hd_error *err)
     for (int kind = 0; kind < HD_KIND_COUNT; kind++)
         if (trace->tables[kind].row_count > rows) rows = trace->tables[kind].row_count;
     int64_t *scratch = malloc(sizeof *scratch * (rows < HD_BLOCK_ROWS ? (size_t)rows : HD_BLOCK_ROWS));
-    bool fine = map && scratch && settle(trace, map, scratch);
+    process *processes = malloc(((size_t)trace->tracks.count + 1) * sizeof *processes);
+    bool fine = map && scratch && processes && settle(trace, map, scratch, processes);
+    free(processes);
     free(map);
     free(scratch);
     return fine ? HD_OK : HD_NOMEM(err);

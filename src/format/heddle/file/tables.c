@@ -29,6 +29,7 @@ static void put_text(hd_bytes *out, const char *text)
 
 static void put_fact_text(hd_bytes *out, enum fact field, const char *text)
 {
+    if (!text) return;
     hd_bytes_put_varint(out, field);
     put_text(out, text);
 }
