@@ -72,7 +72,7 @@ function start(source: Source): void {
     hands: new Hands(core, () => ({ width: tracks.clientWidth, height: tracks.clientHeight })),
   });
   addHandCommands(app);
-  attachDrop(app);
+  attachDrop(app, element("main"));
   view = new View(app, tracks, element("axis"), element("overview"), () => void setTimeout(mount));
   view.flows = attachFlows(app);
   view.meetings = attachMeetings(app);
