@@ -119,6 +119,9 @@ release:              ## check all that a release needs, and prepare it in build
 check-release:        ## the part of these checks that takes no time
 	@tools/release.py --check
 
+screenshots: build    ## make the pictures of docs/view.md, in docs/images (Chromium)
+	@tools/screenshots.py --heddle build/release/src/cli/heddle
+
 demo: build           ## build, then repair a damaged trace before your eyes
 	@tools/demo.sh build/release/src/cli/heddle
 

@@ -16,6 +16,11 @@ const element = (parent, name, attributes, text) => {
   return made;
 };
 const color = (i) => "var(--c" + (i % COLORS) + ")";
+/* A class of GPU time has its colour on every page that gives it one. */
+const colorOf = (name, i) => {
+  const found = /communication|compute|copy|copies|idle|wait/.exec(name);
+  return found ? "var(--" + found[0].replace("copies", "copy") + ", " + color(i) + ")" : color(i);
+};
 const short = (text, size) => {
   const letters = [...text];
   return letters.length <= size ? text : letters.slice(0, size - 9).join("") + "\u2026" + letters.slice(-8).join("");
@@ -27,11 +32,11 @@ const figure = (of, height) => {
   svg.setAttribute("aria-label", of.title);
   return svg;
 };
-const legend = (svg, names) => {
+const legend = (svg, names, colors = names.map((_, i) => color(i))) => {
   const caption = document.createElement("figcaption");
   names.forEach((name, i) => {
     const item = document.createElement("span"), mark = document.createElement("i");
-    mark.style.background = color(i);
+    mark.style.background = colors[i];
     item.append(mark, name);
     caption.append(item);
   });
@@ -66,12 +71,12 @@ const bars = (of) => {
     of.values.forEach((i, n) => {
       const width = room * length(row, i) / most;
       const lane = isLanes ? {y: y + 2 + thick * n, height: thick - 1} : {y: y + 2, height: thick};
-      element(element(svg, "rect", {x, width, fill: color(n), ...lane}), "title", {}, of.name(i) + " " + of.text(row, i));
+      element(element(svg, "rect", {x, width, fill: colorOf(of.name(i), n), ...lane}), "title", {}, of.name(i) + " " + of.text(row, i));
       if (!isLanes) x += width;
     });
     if (of.values.length === 1) element(svg, "text", {x: x + 6, y: y + 14, class: "soft"}, of.text(row, of.values[0]));
   });
-  if (of.values.length > 1) legend(svg, of.values.map(of.name));
+  if (of.values.length > 1) legend(svg, of.values.map(of.name), of.values.map((i, n) => colorOf(of.name(i), n)));
   return svg.parentNode;
 };
 

@@ -118,7 +118,7 @@ test("names are in the bars where they fit", async page => {
   await settled(page);
 });
 
-test("colours are those of names, or of categories", async page => {
+test("colours are those of classes, of names, or of categories", async page => {
   await open(page, "small.json");
   const stream = await trackOf(page, "stream 7");
   await show(page, 150000, 750000);
@@ -126,6 +126,12 @@ test("colours are those of names, or of categories", async page => {
     const {picture, width} = await rowPicture(page, stream);
     return [250000, 420000, 550000].map(ns => pixelAt(picture, Math.floor((ns - 150000) / 600000 * width), picture.height - 2).join());
   };
+  // Kernels are blue, of any name, and the legend has that blue.
+  assert.deepEqual((await colors()).filter(rgb => { const [r, g, b] = rgb.split(",").map(Number); return !(b > g && g > r); }), []);
+  assert.match(await page.textContent(".legend"), /^ComputeCommunicationCopyWait/);
+  await setState(page, "colorBy", "name");
+  await settled(page);
+  assert.equal(await page.locator(".legend").count(), 0);
   const byName = await colors();
   assert.equal(byName[0], byName[2], "one name, one colour");
   assert.notEqual(byName[0], byName[1], "two names, two");

@@ -92,6 +92,30 @@ for (const format of ["heddle", "json", "json.gz", "pftrace"]) {
   });
 }
 
+test("without a file there is a place to drop one, and the files of before are opened again", async page => {
+  await page.goto((await view()).url);
+  await page.waitForSelector(".empty");
+  assert.match(await page.locator(".empty").innerText(), /^Drop a trace here/);
+  const content = fs.readFileSync(file("small.json"), "utf8");
+  await page.evaluate(async content => {
+    // A file of the page's own storage takes the place of one of the disk.
+    const handle = await (await navigator.storage.getDirectory()).getFileHandle("small.json", {create: true}), writable = await handle.createWritable();
+    await writable.write(content);
+    await writable.close();
+    window.showOpenFilePicker = async () => [handle];
+  }, content);
+  await page.click(".empty button >> text=Open a file");
+  await until(page, () => window.heddle.app.state.session.value.traces.some(t => t.name.includes("small.json") && t.state === "ready"), null, "it is opened");
+  assert.equal(await page.locator(".empty").count(), 0);
+  await until(page, () => indexedDB.databases().then(all => all.some(({name}) => name === "heddle")), null, "it is stored");
+  await page.reload();
+  await settled(page);
+  await setState(page, "session", {...await state(page, "session"), traces: []});
+  await page.locator(".empty button", {hasText: "small.json"}).focus();
+  await page.keyboard.press("Enter");
+  await until(page, () => window.heddle.app.state.session.value.traces.filter(t => t.name.includes("small.json")).length === 2, null, "it is opened again");
+}, {context: {}});
+
 test("a dropped file is opened beside those that are there", async page => {
   await page.goto((await view("one_event.json")).url);
   await settled(page);

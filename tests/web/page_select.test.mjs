@@ -262,7 +262,7 @@ test("the fidelity line counts, a click lists", async page => {
   await page.waitForFunction(() => /51 of 51 slices/.test(document.querySelector("#fidelity").textContent));
   const text = await page.textContent("#fidelity");
   assert.match(text, /0 dropped/);
-  assert.match(text, /1 on lanes/);
+  assert.match(text, /1 on extra lanes/);
   assert.match(text, /1 kernel before its launch|1 kernels before their launch/);
   await page.click("#fidelity >> text=/before/");
   await page.waitForFunction(() => /vectorized_elementwise|Relu/.test(document.querySelector("#pane").textContent));

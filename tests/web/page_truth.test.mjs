@@ -134,7 +134,7 @@ test("a table of more names than it has room for is cut in its order, up and dow
 test("each count of the fidelity line lists its events, and a click on each shows it", async page => {
   await open(page, "doubts.json");
   await page.waitForFunction(() => /of 7 slices/.test(document.querySelector("#fidelity").textContent));
-  for (const [fact, name] of [["before", "early"], ["on lanes", "crossing"], ["negative", "negative"], ["slice without an end", "open"],
+  for (const [fact, name] of [["before", "early"], ["on extra lanes", "crossing"], ["negative", "negative"], ["slice without an end", "open"],
     ["flow start without an end", "begun"], ["flow end without a start", "ended"], ["flow point bound to no slice", "flow"], ["backward", "flow"]]) {
     await setState(page, "selected", []);
     await setState(page, "timing", null);

@@ -285,7 +285,7 @@ static void wait_for_end(cli_run *run, hd_view *view, size_t count, int wake, co
     clock_gettime(CLOCK_MONOTONIC, &end);
     end.tv_sec += (time_t)chosen->stop_after_s;
     end.tv_nsec += (long)((chosen->stop_after_s - (double)(time_t)chosen->stop_after_s) * 1e9);
-    while (hd_view_failures(view) < count) {
+    while (!count || hd_view_failures(view) < count) {
         fd_set set;
         FD_ZERO(&set);
         FD_SET(wake, &set);
@@ -357,7 +357,7 @@ static int serve(cli_run *run, const char *const *paths, size_t count, size_t be
         if (opens && (page || !has_secret)) open_browser(page ? page : hd_view_url(view), &before);
         if (!run->out_error) wait_for_end(run, view, count, errors->wake[0], &waiting);
         remove_private_page(page);
-        if (hd_view_failures(view) == count) exit_status = CLI_FAILED;
+        if (count && hd_view_failures(view) == count) exit_status = CLI_FAILED;
         if (hd_view_stop(view, STOP_MS)) {
             hd_view_free(view);
             view = NULL;
@@ -374,8 +374,7 @@ static int serve(cli_run *run, const char *const *paths, size_t count, size_t be
 static int check_sides(cli_run *run)
 {
     const struct view_options *o = run->options;
-    int status = cli_check_sides(run, o->diff, &o->before, &o->after, "BEFORE AFTER");
-    return status == CLI_OK && !o->diff && !run->operand_count ? cli_usage_error(run, "name a FILE") : status;
+    return cli_check_sides(run, o->diff, &o->before, &o->after, "BEFORE AFTER");
 }
 
 /* Those of the side before come first. Of a diff with a file that does not exist nothing is shown. */
@@ -390,7 +389,8 @@ static int find_all(job_files *files, size_t *out_before, cli_run *run)
         status = find_files(files, run, o->after.items, o->after.count);
     else if (status == HD_OK)
         status = find_files(files, run, operands + before, (size_t)run->operand_count - before);
-    if (status != HD_OK || !files->count || (o->diff && run->reported)) return CLI_FAILED;
+    bool is_named = o->diff || run->operand_count > 0; /* else the viewer waits for a file to be dropped on it */
+    if (status != HD_OK || (is_named && !files->count) || (o->diff && run->reported)) return CLI_FAILED;
     for (size_t i = 0; o->diff && i < files->count; i++)
         if (hd_job_is_file(files->list[i]) || hd_diff_is_file(files->list[i]))
             return cli_usage_error(run, "--diff shows traces: '%.200s' is a summary or a baseline", files->list[i]);
@@ -454,6 +454,8 @@ const cli_command cmd_view = {
         "Summaries (heddle job summarize) are shown as a job of any number of ranks: a heat map of its steps. A "
         "click opens the trace of that rank and of two peers, aligned, with their collectives drawn across them, if "
         "the traces exist.\n\n"
+        "Without FILE the viewer shows where to drop one, and the files that were opened in this browser before (where "
+        "it allows to open them again).\n\n"
         "Nothing leaves the machine: the web UI is part of this program, loads nothing else, and changes no file. "
         "Only this machine can open it, and web sites cannot make a browser do so. With --listen other machines can "
         "open it if they have the address with its token.\n\n"
@@ -469,6 +471,7 @@ const cli_command cmd_view = {
     .run = run,
     .examples =
         (const cli_example[]){{"heddle view trace.json.gz", "a trace"},
+                              {"heddle view", "a page to drop one on"},
                               {"heddle view --diff before.json.gz after.json.gz", "what changed between two runs"},
                               {"heddle view rank*.json", "all ranks of a run, on one axis"},
                               {"heddle view --traces /data/run7 job.hds", "a job of thousands, by its summaries"},

@@ -39,6 +39,17 @@ static bool is_version(hd_string text)
     return true;
 }
 
+bool hd_is_memory_call(hd_string name)
+{
+    static const char *const words[] = {
+        "cudaMalloc", "cudaFree",      "cudaHostAlloc", "cudaHostRegister", "cuMemAlloc", "cuMemFree", "hipMalloc",
+        "hipFree",    "hipHostMalloc", "cuMemCreate",   "cuMemRelease",     "cuMemMap",   NULL};
+    for (size_t i = 0; words[i]; i++) {
+        if (contains(name, words[i])) return true;
+    }
+    return false;
+}
+
 typedef struct sync_what {
     const char *word;
     hd_sync_kind kind;

@@ -17,6 +17,8 @@ extern const char *const hd_sync_kind_names[HD_SYNC_KINDS];
 
 /* What a call waits for by its name, with prefix and version. */
 hd_sync_kind hd_sync_kind_of(hd_string name);
+/* Whether a call allocates, frees or maps memory of a device, or pins memory for it. */
+bool hd_is_memory_call(hd_string name);
 bool hd_is_pageable_copy(const hd_trace *trace, const hd_work *work);
 /* By string, whether calls of this name wait for the kernels that they launch: for half or more of the time in these
  * calls a kernel runs that was launched by the call and ends in it. So it is with CUDA_LAUNCH_BLOCKING=1, and with

@@ -3,16 +3,27 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "heddle/graph.h"
 #include "heddle/names.h"
+#include "model/class/class.h"
+#include "model/roles/sync_calls.h"
+#include "model/roles/trace_roles.h"
 #include "trace/lazy.h"
+#include "trace/text.h"
 #include "view/route/routes_derive.h"
 #include "view/scene/scene.h"
 
 enum { NAMES_LIMIT = 8192 };
 
-/* ---- categories ---- */
+/* ---- categories and roles ---- */
 
-static void see_block(uint32_t *categories, uint32_t count, const hd_block *block)
+/* The roles are behind the categories: of the first event with a name, role + 1; 0: no slice has it. */
+static uint8_t *roles_of(uint32_t *categories, uint32_t count)
+{
+    return (uint8_t *)(categories + count + 1);
+}
+
+static void see_block(uint32_t *categories, uint32_t count, const hd_block *block, hd_roles *roles)
 {
     enum { CHUNK = 1024 };
     int64_t names[CHUNK], ids[CHUNK];
@@ -22,18 +33,23 @@ static void see_block(uint32_t *categories, uint32_t count, const hd_block *bloc
         hd_column_decode(ids, &block->columns[HD_COL_CATEGORY], first, n);
         for (uint32_t i = 0; i < n; i++) {
             uint32_t name = (uint32_t)names[i];
-            if (name < count && !categories[name]) categories[name] = (uint32_t)ids[i] + 1;
+            if (name >= count || categories[name]) continue;
+            categories[name] = (uint32_t)ids[i] + 1;
+            if (block->kind == HD_KIND_SLICE)
+                roles_of(categories, count)[name] =
+                    (uint8_t)(hd_roles_in(roles, block, first + i, (uint32_t)ids[i]) + 1);
         }
     }
 }
 
 /* By string id of the trace: string id of the category + 1, 0: no event has the name. The caller frees. Slices come
  * before other events. *out is NULL if it was stopped. Errors: MEMORY. */
-static hd_status name_categories(uint32_t **out, const hd_trace *trace, const atomic_bool *stop, hd_error *err)
+static hd_status name_categories(uint32_t **out, view_scene *scene, const atomic_bool *stop, hd_error *err)
 {
+    const hd_trace *trace = view_scene_trace(scene);
     static const hd_kind kinds[] = {HD_KIND_SLICE, HD_KIND_ASYNC, HD_KIND_INSTANT, HD_KIND_SAMPLE, HD_KIND_COUNTER};
     uint32_t count = hd_trace_string_count(trace);
-    uint32_t *categories = calloc((size_t)count + 1, sizeof *categories);
+    uint32_t *categories = calloc((size_t)count + 1, sizeof *categories + 1);
     *out = NULL;
     if (!categories) return HD_NOMEM(err);
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
@@ -43,7 +59,7 @@ static hd_status name_categories(uint32_t **out, const hd_trace *trace, const at
                 return HD_OK;
             }
             const hd_block *block = hd_trace_block_at(trace, kinds[k], b);
-            see_block(categories, count, block);
+            see_block(categories, count, block, view_scene_roles(scene));
             hd_trace_release(trace, block);
         }
     }
@@ -54,7 +70,7 @@ static hd_status name_categories(uint32_t **out, const hd_trace *trace, const at
 hd_status view_derive_categories(view_scene *scene, const atomic_bool *stop, hd_error *err)
 {
     uint32_t *categories;
-    HD_TRY(name_categories(&categories, view_scene_trace(scene), stop, err));
+    HD_TRY(name_categories(&categories, scene, stop, err));
     if (categories) view_scene_set_note(scene, VIEW_NOTE_CATEGORIES, categories, free);
     return HD_OK;
 }
@@ -73,6 +89,42 @@ static const char *role_text(hd_role role)
     return texts[role];
 }
 
+/* What a name's colour means. GPU activities have the class of reports. */
+static const char *class_text(hd_role role, hd_string name)
+{
+    hd_sync_kind sync = hd_sync_kind_of(name);
+    bool waits = sync == HD_SYNC_DEVICE || sync == HD_SYNC_STREAM || sync == HD_SYNC_EVENT;
+    switch (role) {
+    case HD_ROLE_KERNEL: return gpu_class_names[gpu_class_of_kernel(name)];
+    case HD_ROLE_COPY: return gpu_class_names[GPU_COPY];
+    case HD_ROLE_SET: return gpu_class_names[GPU_COMPUTE];
+    case HD_ROLE_SYNC: return "wait";
+    case HD_ROLE_RUNTIME:
+    case HD_ROLE_DRIVER: return waits ? "wait" : hd_is_memory_call(name) ? "memory" : "launch";
+    case HD_ROLE_OP: return "operator";
+    case HD_ROLE_PYTHON: return "python";
+    case HD_ROLE_ANNOTATION:
+    case HD_ROLE_GPU_ANNOTATION: return "range";
+    default: return "other";
+    }
+}
+
+/* The same of a text that the scene made: "idle", a class of the critical path, else what a framework runs. */
+static const char *class_of_own(hd_string text)
+{
+    static const char *const classes[HD_PATH_CLASSES] = {
+        [HD_PATH_CPU] = "operator",    [HD_PATH_DATA_LOADING] = "operator",
+        [HD_PATH_GAP] = "idle",        [HD_PATH_LAUNCH] = "launch",
+        [HD_PATH_COMPUTE] = "compute", [HD_PATH_COMMUNICATION] = "communication",
+        [HD_PATH_COPY] = "copy",       [HD_PATH_QUEUE] = "wait",
+        [HD_PATH_SYNC] = "wait",       [HD_PATH_UNKNOWN] = "other",
+    };
+    for (int c = 0; c < HD_PATH_CLASSES; c++) {
+        if (hd_string_is(text, hd_path_class_name((hd_path_class)c))) return classes[c];
+    }
+    return hd_string_is(text, "idle") ? "idle" : "operator";
+}
+
 /* ---- the route ---- */
 
 static void put_name(hd_json_out *json, const view_scene *scene, const uint32_t *categories, uint32_t id)
@@ -83,13 +135,17 @@ static void put_name(hd_json_out *json, const view_scene *scene, const uint32_t 
     if (categories && id < hd_trace_string_count(trace) && categories[id])
         category = hd_trace_string(trace, categories[id] - 1);
     size_t size = hd_name_label(text, hd_name_plain(name));
-    const char *role = role_text(hd_role_of(category, name));
+    uint32_t count = hd_trace_string_count(trace);
+    unsigned known = categories && id < count ? ((const uint8_t *)(categories + count + 1))[id] : 0;
+    hd_role is = known ? (hd_role)(known - 1) : hd_role_of(category, name);
+    const char *role = role_text(is), *class = id < count ? class_text(is, hd_name_plain(name)) : class_of_own(name);
     hd_json_put_text(json, "{");
     view_json_int(json, "id", id);
     view_json_text(json, "text", name);
     if (size != name.size || memcmp(text, name.data, size) != 0) view_json_text(json, "short", (hd_string){text, size});
     view_json_text(json, "category", category);
     view_json_text(json, "role", (hd_string){role, strlen(role)});
+    view_json_text(json, "class", (hd_string){class, strlen(class)});
     hd_json_put_text(json, "}");
 }
 

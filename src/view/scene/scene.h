@@ -127,7 +127,7 @@ void view_track_deinit(view_track *track);
 
 /* Results of the worker's steps for routes, in memory of their own. NULL: not there yet. */
 typedef enum view_note {
-    VIEW_NOTE_CATEGORIES, /* uint32_t by string id: view/route/names.c */
+    VIEW_NOTE_CATEGORIES, /* categories and roles by string id: view/route/names.c */
     VIEW_NOTE_FIDELITY,   /* view_fidelity: view/fidelity/fidelity.h */
     VIEW_NOTE_SEARCH,     /* view_search_index: view/search/index.h */
     VIEW_NOTE_BOUNDS,     /* view_bounds: view/derive/bounds.h; none without GPU work */

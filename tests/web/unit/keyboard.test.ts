@@ -85,7 +85,7 @@ test("tools and modes change the state", () => {
   app.commands.run("tool-time");
   assert.equal(app.state.tool.value, "time");
   app.commands.run("colour-by");
-  assert.equal(app.state.colorBy.value, "category");
+  assert.equal(app.state.colorBy.value, "name");
   app.commands.run("axis");
   assert.equal(app.state.axis.value, "absolute");
   app.commands.run("help");

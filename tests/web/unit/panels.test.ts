@@ -15,7 +15,7 @@ const FIDELITY: Fidelity = {
 
 test("the fidelity line of a trace that is whole", () => {
   const facts = factsOf(FIDELITY);
-  assert.equal(facts.map((fact) => fact.text).join(", "), "138,373 of 138,373 slices, 0 dropped, 3,551 on lanes, 88 kernels before their launch");
+  assert.equal(facts.map((fact) => fact.text).join(", "), "138,373 of 138,373 slices, 0 dropped, 3,551 on extra lanes, 88 kernels before their launch");
   assert.deepEqual(facts.map((fact) => fact.problem), [false, false, false, true]);
 });
 

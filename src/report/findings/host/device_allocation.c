@@ -1,12 +1,10 @@
 /* device_allocation.c - memory of the device is allocated or freed while the program runs */
+#include "model/roles/sync_calls.h"
 #include "report/findings/finding.h"
 
 static bool is_one(hd_string name)
 {
-    static const char *const words[] = {"cudaMalloc",    "cudaFree",    "cudaHostAlloc", "cudaHostRegister",
-                                        "cuMemAlloc",    "cuMemFree",   "hipMalloc",     "hipFree",
-                                        "hipHostMalloc", "cuMemCreate", "cuMemRelease",  "cuMemMap"};
-    return FINDINGS_HAS(name, words) && !findings_contains(name, "Async");
+    return hd_is_memory_call(name) && !findings_contains(name, "Async");
 }
 
 static hd_status find(findings *f, const finding_rule *rule, hd_error *err)

@@ -6,6 +6,7 @@ import type { App, Core } from "./app";
 import { Commands } from "./tools/commands";
 import { mountDialogs } from "./dialogs/dialogs";
 import { View } from "./draw/view";
+import { mountLegend } from "./bar/legend";
 import { mountFidelity } from "./bar/fidelity_line";
 import { attachClocks } from "./data/clocks";
 import { attachFlows } from "./tracks/flows";
@@ -23,6 +24,7 @@ import { mountSearchBox } from "./bar/searchbox";
 import { HttpSource } from "./data/source_http";
 import type { Source } from "./data/source";
 import { attachReading } from "./data/reading";
+import { attachScale } from "./scale";
 import { newState } from "./state";
 import { TileCache } from "./data/tiles";
 import { attachTheme } from "./bar/theme";
@@ -52,6 +54,7 @@ function attachStatus(app: App): void {
 }
 
 function start(source: Source): void {
+  attachScale();
   const state = newState();
   const layout = computed(() => makeLayout(state.tracks.value, choicesOf(state)));
   let view: View | null = null;
@@ -69,7 +72,7 @@ function start(source: Source): void {
     hands: new Hands(core, () => ({ width: tracks.clientWidth, height: tracks.clientHeight })),
   });
   addHandCommands(app);
-  attachDrop(app);
+  attachDrop(app, element("main"));
   view = new View(app, tracks, element("axis"), element("overview"), () => void setTimeout(mount));
   view.flows = attachFlows(app);
   view.meetings = attachMeetings(app);
@@ -95,6 +98,7 @@ function start(source: Source): void {
     mountSearchBox(element("search"), app);
     mountTrackList(element("headers"), app);
     mountTabs();
+    mountLegend(element("legend"), app);
     mountFidelity(element("fidelity"), app);
     mountDialogs(element("dialogs"), app);
     attachA11y(app);

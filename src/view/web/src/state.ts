@@ -9,7 +9,7 @@ export interface Range {
 }
 
 export type Tool = "select" | "pan" | "zoom" | "time";
-export type ColorBy = "name" | "category" | "change"; // change: between the two sides of a diff
+export type ColorBy = "class" | "name" | "category" | "change"; // change: between the two sides of a diff
 export type FlowMode = { mode: "off" } | { mode: "selection" } | { mode: "category"; category: string } | { mode: "all" };
 export type TrackKey = string; // `${trace}.${track}`
 
@@ -86,7 +86,7 @@ export function newState(): State {
     flows: signal({ mode: "selection" }),
     clocks: signal([]),
     aligned: signal(true),
-    colorBy: signal("name"),
+    colorBy: signal("class"),
     changes: signal(new Map()),
     axis: signal("relative"),
     theme: signal("auto"),

@@ -30,7 +30,7 @@ function viewOf(state: State): ViewText {
   if (state.sql.value && state.sql.value.length <= LONGEST_SQL) view.sql = state.sql.value;
   if (state.flows.value.mode !== "selection") view.flows = state.flows.value;
   if (!state.aligned.value) view.clocks = "raw";
-  if (state.colorBy.value !== "name") view.colorBy = state.colorBy.value;
+  if (state.colorBy.value !== "class") view.colorBy = state.colorBy.value;
   if (state.axis.value !== "relative") view.axis = state.axis.value;
   if (state.collapsed.value.size > 0) view.collapsed = state.collapsed.value;
   if (state.hidden.value.size > 0) view.hidden = state.hidden.value;
@@ -59,7 +59,7 @@ function applyView(state: State, view: ViewText): void {
     state.sql.value = view.sql ?? "";
     state.flows.value = view.flows ?? { mode: "selection" };
     state.aligned.value = view.clocks !== "raw";
-    state.colorBy.value = view.colorBy ?? "name";
+    state.colorBy.value = view.colorBy ?? "class";
     state.axis.value = view.axis ?? "relative";
     state.collapsed.value = view.collapsed ?? new Map();
     state.hidden.value = view.hidden ?? new Set();

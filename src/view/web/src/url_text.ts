@@ -273,7 +273,7 @@ export function parseView(text: string): ViewText {
   set("sql", params.get("sql")?.slice(0, LONGEST_SQL) || null);
   set("flows", parseFlows(params.get("f")));
   set("clocks", oneOf(params.get("cl"), ["raw"] as const));
-  set("colorBy", oneOf(params.get("c"), ["name", "category", "change"] as const));
+  set("colorBy", oneOf(params.get("c"), ["class", "name", "category", "change"] as const));
   set("axis", oneOf(params.get("x"), ["absolute"] as const));
   const collapsed = new Map<TrackKey, boolean>();
   for (const key of parseTracks(params.get("tc"))) collapsed.set(key, true);

@@ -1,6 +1,7 @@
 // The colours follow the system unless the user chose; the browser stores the choice.
 import { effect, signal } from "@preact/signals";
 import type { App } from "../app";
+import { CLASSES, classTone, css, type Class } from "../draw/color";
 import type { State } from "../state";
 
 const KEY = "heddle-theme";
@@ -34,6 +35,8 @@ export function attachTheme(app: App): void {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   app.state.theme.value = load();
   const apply = (): void => {
+    const isDark = shownTheme(app.state.theme.value, dark.matches) === "dark";
+    for (const each of Object.keys(CLASSES) as Class[]) document.documentElement.style.setProperty(`--${each}`, css(classTone(each, isDark)));
     document.documentElement.dataset.theme = drawnTheme.value = shownTheme(app.state.theme.value, dark.matches);
     app.redraw();
   };

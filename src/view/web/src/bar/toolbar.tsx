@@ -114,8 +114,8 @@ function Toolbar({ app }: { app: App }): JSX.Element {
         <Button app={app} id="tool-time" icon="time" label="Timing tool" pressed={tool === "time"} />
       </span>
       <FlowButton app={app} />
-      <Button app={app} id="colour-by" icon="colour" label={`Coloured by ${state.colorBy.value}`} text={{ name: "Name", category: "Category", change: "Change" }[state.colorBy.value]} />
-      <Button app={app} id="axis" icon="axis" label={`Time axis: ${state.axis.value}`} text={state.axis.value === "relative" ? "Relative" : "Absolute"} />
+      <Button app={app} id="colour-by" icon="colour" label={`Coloured by ${state.colorBy.value}`} text={`Colour: ${state.colorBy.value}`} />
+      <Button app={app} id="axis" icon="axis" label={`Times: ${state.axis.value === "relative" ? "from the start" : "absolute"}`} />
       <Button app={app} id="marks" icon="marks" label={marks === 1 ? "1 mark" : `${marks} marks`} text={marks > 0 ? String(marks) : undefined} />
       <Button app={app} id="theme" icon="theme" label={`Theme: ${state.theme.value}`} />
       <Button app={app} id="palette" icon="palette" label="Command palette" />

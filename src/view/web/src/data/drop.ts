@@ -1,7 +1,9 @@
 // Files dropped anywhere on the page, or chosen, become traces.
 import type { App } from "../app";
 import { formatBytes } from "../format";
+import { mountEmpty } from "./empty";
 import { openedHere } from "./reading";
+import { remember, type Handle } from "./recent";
 import { say } from "../tools/select_actions";
 
 const hasFiles = (event: DragEvent): boolean => event.dataTransfer?.types.includes("Files") ?? false;
@@ -52,7 +54,22 @@ class Uploads {
   }
 }
 
-export function attachDrop(app: App): void {
+// Where the browser has handles of files, so that it can open them again another time.
+interface Handles {
+  getAsFileSystemHandle?(): Promise<Handle | null>;
+}
+interface Picker {
+  showOpenFilePicker?(options: { multiple: boolean }): Promise<Handle[]>;
+}
+
+async function rememberAll(handles: readonly Promise<Handle | null>[]): Promise<void> {
+  for (const each of handles) {
+    const handle = await each.catch(() => null);
+    if (handle && "getFile" in handle) await remember(handle, await handle.getFile());
+  }
+}
+
+export function attachDrop(app: App, main: HTMLElement): void {
   const uploads = new Uploads(app);
   const overlay = document.createElement("div");
   overlay.className = "drop-overlay";
@@ -86,6 +103,8 @@ export function attachDrop(app: App): void {
     overlay.hidden = true;
     if (!hasFiles(event)) return;
     event.preventDefault();
+    const items = [...(event.dataTransfer?.items ?? [])] as (DataTransferItem & Handles)[]; // they end with the event
+    void rememberAll(items.flatMap((item) => item.getAsFileSystemHandle?.() ?? []));
     uploads.add(event.dataTransfer?.files ?? []);
   });
   input.addEventListener("change", () => {
@@ -93,5 +112,13 @@ export function attachDrop(app: App): void {
     input.value = "";
   });
   app.commands.add({ id: "open-file", title: "Open a file of this computer (or drop it on the page)", group: "View", keys: ["Ctrl+o"],
-    run: () => input.click() });
+    run: () => void choose() });
+  const choose = async (): Promise<void> => {
+    const picker = (window as Picker).showOpenFilePicker;
+    if (!picker) return input.click();
+    const handles = await picker.call(window, { multiple: true }).catch(() => []); // cancelled
+    uploads.add(await Promise.all(handles.map((handle) => handle.getFile())));
+    await rememberAll(handles.map((handle) => Promise.resolve(handle)));
+  };
+  mountEmpty(main, app, (file) => uploads.add([file]));
 }

@@ -199,6 +199,7 @@ export interface NameInfo {
   short?: string;
   category: string;
   role: string;
+  class?: string; // what its colour means (color.ts)
 }
 
 // The identity of an event: enough to select it, to put it into the URL and to request its details.

@@ -75,11 +75,6 @@ export function attachReading(app: App, parent: HTMLElement): void {
       waiting.className = "reading-card";
       waiting.textContent = "Waiting for the server…";
       cards.push(waiting);
-    } else if (session.traces.length === 0 && !session.job) {
-      const empty = document.createElement("div");
-      empty.className = "reading-card";
-      empty.textContent = "No trace is open: drop a file here, or press Ctrl + O.";
-      cards.push(empty);
     }
     list.replaceChildren(...cards);
   });

@@ -1,6 +1,7 @@
 // The time axis above the tracks.
 import type { Session } from "../data/model";
 import type { Range, State } from "../state";
+import { scale as letters } from "../scale";
 import { css, type Theme } from "./color";
 import { formatClock, formatDate, formatTime, ticksOf, type Tick } from "./ticks";
 
@@ -13,7 +14,7 @@ function unixOrigin(session: Session | null): bigint | null {
 // Ticks of the range in view, at least 110 px apart (global time), as the axis and the grid have them.
 export function axisTicks(state: State, width: number): { ticks: Tick[]; note: string } {
   const { from, until } = state.range.value;
-  const least = ((until - from) / Math.max(1, width)) * 110;
+  const least = ((until - from) / Math.max(1, width)) * 110 * letters.value;
   const largest = Math.max(Math.abs(from), Math.abs(until));
   if (state.axis.value === "absolute") {
     const unix = unixOrigin(state.session.value);
@@ -52,7 +53,7 @@ export class Axis {
     const context = canvas.getContext("2d");
     if (!context) return;
     context.clearRect(0, 0, width, height);
-    context.font = `${Math.round(11 * ratio)}px system-ui, "Segoe UI", "Noto Sans", "DejaVu Sans", sans-serif`;
+    context.font = `${Math.round(11 * letters.value * ratio)}px system-ui, "Segoe UI", "Noto Sans", "DejaVu Sans", sans-serif`;
     context.textBaseline = "middle";
     const scale = width / (range.until - range.from);
     const place = (time: number): number => Math.round((time - range.from) * scale);

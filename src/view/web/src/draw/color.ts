@@ -1,5 +1,5 @@
-// Colours of bars: a name's colour is a stable hash of its text, so that it is the same in every trace and visit. The
-// palette keeps to pairs that are distinguishable with colour blindness: hues of blue, orange, yellow, violet, each in
+// Colours of bars: by class, by name, by category. A name's colour, or shade, is a stable hash of its text, so that it is the
+// same in every trace and visit. The palette keeps to pairs that are distinguishable with colour blindness: hues of blue, orange, yellow, violet, each in
 // steps of lightness; red and green of equal lightness do not occur. Packed as 0xAABBGGRR.
 import type { NameInfo } from "../data/model";
 
@@ -74,6 +74,34 @@ const CATEGORY_TONES: readonly [RegExp, number][] = [
   [/overhead|sync|wait/i, 5],
 ];
 
+// What runs: the colours of bars, of the breakdown and of charts (theme.ts makes them variables of the style sheet). For the
+// light and the dark theme.
+export const CLASSES = {
+  compute: [pack(47, 111, 180), pack(91, 151, 216)],
+  communication: [pack(209, 115, 12), pack(240, 160, 75)],
+  copy: [pack(43, 138, 87), pack(98, 196, 142)],
+  wait: [pack(201, 170, 20), pack(207, 191, 77)],
+  memory: [pack(140, 36, 96), pack(224, 127, 180)],
+  idle: [pack(195, 201, 209), pack(74, 83, 95)],
+  launch: [pack(158, 140, 222), pack(166, 152, 236)],
+  operator: [pack(124, 143, 170), pack(139, 158, 186)],
+  python: [pack(160, 138, 120), pack(171, 150, 133)],
+  range: [pack(84, 184, 190), pack(94, 197, 209)],
+  other: [pack(150, 158, 168), pack(118, 128, 140)],
+} as const;
+export type Class = keyof typeof CLASSES;
+
+export const classTone = (of: Class, dark: boolean): Rgba => CLASSES[of][dark ? 1 : 0];
+
+// Names of one class differ in lightness.
+const SHADES = [0, 0.14, 0.28, 0.42];
+
+function toneOfClass(info: NameInfo, theme: Theme): Rgba {
+  const of = info.class !== undefined && info.class in CLASSES ? (info.class as Class) : "other";
+  if (of === "idle") return theme.idle;
+  return mix(classTone(of, theme.dark), theme.background, SHADES[hashOf(info.short ?? info.text) % SHADES.length]);
+}
+
 function hashOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let k = 0; k < text.length; k++) hash = Math.imul(hash ^ text.charCodeAt(k), 0x01000193);
@@ -81,8 +109,10 @@ function hashOf(text: string): number {
   return Math.imul(hash, 0x2c1b3c6d) >>> 8;
 }
 
-export function toneOf(info: NameInfo, byCategory: boolean, tones: readonly Rgba[]): Rgba {
-  if (!byCategory) return tones[hashOf(info.short ?? info.text) % tones.length];
+export function toneOf(info: NameInfo, by: "class" | "name" | "category", theme: Theme): Rgba {
+  const { tones } = theme;
+  if (by === "class") return toneOfClass(info, theme);
+  if (by === "name") return tones[hashOf(info.short ?? info.text) % tones.length];
   const category = info.category || info.role;
   const known = CATEGORY_TONES.find(([pattern]) => pattern.test(category) || (category === "" && pattern.test(info.role)));
   return tones[known ? known[1] : hashOf(category) % tones.length];

@@ -2,6 +2,7 @@
 import type { Layout, Place } from "../tracks/layout";
 import { firstBelow, GAP } from "../tracks/layout";
 import type { EventRef, SeriesInfo, TraceId } from "../data/model";
+import { scale } from "../scale";
 import type { Range } from "../state";
 import type { TileCache, Want } from "../data/tiles";
 import type { Theme } from "./color";
@@ -118,7 +119,7 @@ export class Composer {
     const together = place.collapsed && all.length > 1;
     for (let s = together ? 0 : r; s < (together ? all.length : r + 1); s++) this.series(scene, all[s], s, box, !together);
     const { theme } = scene;
-    const middle = box.y + Math.round(7 * list.ratio);
+    const middle = box.y + Math.round(7 * scale.value * list.ratio);
     if (middle < box.top) return;
     const series = all[r];
     const text = together
@@ -143,7 +144,7 @@ export class Composer {
       painter = new RowPainter(this.list.bars, this.list.marks, this.list.labelsOf(trace));
       this.painters.set(trace, painter);
     }
-    painter.labelWidth = 30 * this.list.ratio;
+    painter.labelWidth = 30 * scale.value * this.list.ratio;
     painter.edgeWidth = 6 * this.list.ratio;
     return painter;
   }

@@ -2,6 +2,7 @@
 import type { Names } from "../data/names";
 import { css, lightness, type Rgba, type Theme } from "./color";
 import type { Band, Curve, DrawList, Text } from "./list";
+import { scale } from "../scale";
 import type { LabelSpot } from "./row";
 
 const LABELS = 2000; // a frame at most: the widest come first where there are more
@@ -55,7 +56,7 @@ export class TextPainter {
     } else {
       context.clearRect(0, 0, list.width, list.height);
     }
-    const font = `${Math.round(11 * list.ratio)}px system-ui, "Segoe UI", "Noto Sans", "DejaVu Sans", sans-serif`;
+    const font = `${Math.round(11 * scale.value * list.ratio)}px system-ui, "Segoe UI", "Noto Sans", "DejaVu Sans", sans-serif`;
     if (font !== this.font) this.cache.clear();
     this.font = font;
     context.font = font;

@@ -48,7 +48,7 @@ export class Tones {
     const info = this.names.get(this.trace, name);
     const idle = (info?.text === "idle" || info?.text === "gap") && info.category === ""; // as the server names them; no event of a trace is so called
     let tone = idle ? this.theme.idle : !info ? this.theme.unknown
-      : this.by === "change" ? changeTone(this.changes.get(info.text), this.theme) : toneOf(info, this.by === "category", this.theme.tones);
+      : this.by === "change" ? changeTone(this.changes.get(info.text), this.theme) : toneOf(info, this.by, this.theme);
     if (this.hits && this.filter !== "none" && !this.isHit(name)) {
       tone = this.filter === "hide" ? HIDDEN : mix(tone, this.theme.background, 0.78);
     }

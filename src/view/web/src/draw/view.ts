@@ -9,6 +9,7 @@ import type { TraceId } from "../data/model";
 import { namesFound } from "../data/search_names";
 import { Axis, axisTicks } from "./axis";
 import { Canvas2dBackend } from "./canvas2d";
+import { scale } from "../scale";
 import { themeOf, withAlpha, type Theme } from "./color";
 import { Composer, paintRange, spotOf, wantsOf, type Scene, type Spot } from "./compose";
 import { DrawList, type Band } from "./list";
@@ -173,7 +174,7 @@ export class View {
       const signals = [
         state.range, state.whole, state.scroll, state.tracks, state.session, state.pointer, state.selected, state.hovered, state.area,
         state.timing, state.marks, state.results, state.filter, state.colorBy, state.changes, state.axis, state.collapsed, state.folded, state.hidden, state.pinned,
-        state.moved, state.trackFilter, state.tool, this.flows, this.meetings,
+        state.moved, state.trackFilter, state.tool, scale, this.flows, this.meetings,
       ];
       for (const signal of signals) void signal?.value;
       this.redraw();

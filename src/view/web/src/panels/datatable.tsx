@@ -1,12 +1,13 @@
 // A table with sortable columns, of which only the rows in view are in the document.
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { rem, scaled } from "../scale";
 
 export interface Column<R> {
   id: string;
   title: string;
   hint?: string;
-  width?: number; // px; without it the column takes the remaining width
+  width?: number; // px of letters of the usual size; without it the column takes the remaining width
   right: boolean; // numbers
   value(row: R): number | string; // what it sorts by
   cell(row: R): ComponentChildren;
@@ -17,7 +18,7 @@ export interface Sort {
   down: boolean;
 }
 
-const ROW = 22; // px, as .grid td in panels.css
+const rowHeight = (): number => scaled(22); // as .grid td in panels.css
 const SPARE = 8; // rows above and below the view
 
 export function sortRows<R>(rows: readonly R[], columns: readonly Column<R>[], sort: Sort): R[] {
@@ -34,8 +35,8 @@ export function sortRows<R>(rows: readonly R[], columns: readonly Column<R>[], s
 
 // The first row to draw and the row after the last.
 export function rowsInView(count: number, top: number, height: number): [number, number] {
-  const first = Math.max(0, Math.min(count, Math.floor(top / ROW) - SPARE));
-  return [first, Math.min(count, first + Math.ceil(height / ROW) + 2 * SPARE)];
+  const first = Math.max(0, Math.min(count, Math.floor(top / rowHeight()) - SPARE));
+  return [first, Math.min(count, first + Math.ceil(height / rowHeight()) + 2 * SPARE)];
 }
 
 function Head<R>(props: { columns: readonly Column<R>[]; sort: Sort; onSort: (sort: Sort) => void }): JSX.Element {
@@ -98,13 +99,13 @@ export function DataTable<R>(props: {
   }, [end, sorted.length]);
   return (
     <div class="grid" ref={box} onScroll={measure} tabIndex={0} role="region" aria-label={props.label}>
-      <table aria-rowcount={sorted.length + 1} aria-label={props.label} style={least ? { minWidth: `${columns.reduce((sum, { width }) => sum + (width ?? least), 0)}px` } : {}}>
+      <table aria-rowcount={sorted.length + 1} aria-label={props.label} style={least ? { minWidth: rem(columns.reduce((sum, { width }) => sum + (width ?? least), 0)) } : {}}>
         <colgroup>
-          {columns.map((column) => <col key={column.id} style={column.width ? { width: `${column.width}px` } : {}} />)}
+          {columns.map((column) => <col key={column.id} style={column.width ? { width: rem(column.width) } : {}} />)}
         </colgroup>
         <Head columns={columns} sort={sort} onSort={props.onSort} />
         <tbody>
-          {first > 0 && <tr class="space" aria-hidden="true"><td colSpan={columns.length} style={{ height: `${first * ROW}px` }} /></tr>}
+          {first > 0 && <tr class="space" aria-hidden="true"><td colSpan={columns.length} style={{ height: `${first * rowHeight()}px` }} /></tr>}
           {sorted.slice(first, end).map((row, at) => {
             const go = props.onRow?.(row) ?? null;
             return (
@@ -115,7 +116,7 @@ export function DataTable<R>(props: {
             );
           })}
           {end < sorted.length && (
-            <tr class="space" aria-hidden="true"><td colSpan={columns.length} style={{ height: `${(sorted.length - end) * ROW}px` }} /></tr>
+            <tr class="space" aria-hidden="true"><td colSpan={columns.length} style={{ height: `${(sorted.length - end) * rowHeight()}px` }} /></tr>
           )}
         </tbody>
       </table>

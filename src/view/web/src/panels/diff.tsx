@@ -195,7 +195,7 @@ export function DiffPanel({ app }: { app: App }): JSX.Element {
     const changes = changesOf(rows);
     batch(() => {
       state.changes.value = changes;
-      if (changes.size > 0 && state.colorBy.peek() === "name") state.colorBy.value = "change";
+      if (changes.size > 0 && state.colorBy.peek() === "class") state.colorBy.value = "change";
       showTraces(app, state.session.peek()?.traces.slice(0, count).map(({ id }) => id) ?? []);
     });
     showPair(app, pairs, 0);

@@ -8,13 +8,13 @@ export interface Fact {
   list: string | null; // its list in fidelityList; "ledger": lost before rows were made, see the ledger
 }
 
-// One line: "138,373 of 138,373 slices, 0 dropped, 3,551 on lanes, 0 kernels before their launch" (of mtia_rank_0).
+// One line: "138,373 of 138,373 slices, 0 dropped, 3,551 on extra lanes, 0 kernels before their launch" (of mtia_rank_0).
 export function factsOf(fidelity: Fidelity): Fact[] {
   const { slices, flows } = fidelity;
   const facts: Fact[] = [
     { text: `${formatCount(slices.shown)} of ${plural(slices.read, "slice")}`, problem: slices.shown !== slices.read, list: null },
     { text: `${formatCount(slices.dropped)} dropped`, problem: slices.dropped > 0, list: slices.dropped ? "no-time" : null },
-    { text: `${formatCount(fidelity.on_lanes)} on lanes`, problem: false, list: fidelity.on_lanes ? "on-lanes" : null },
+    { text: `${formatCount(fidelity.on_lanes)} on extra lanes`, problem: false, list: fidelity.on_lanes ? "on-lanes" : null },
     {
       text: `${plural(fidelity.before_launch, "kernel")} before ${fidelity.before_launch === 1 ? "its" : "their"} launch`,
       problem: fidelity.before_launch > 0, list: fidelity.before_launch ? "before-launch" : null,

@@ -58,7 +58,7 @@ export function FlamePanel({ app }: { app: App }): JSX.Element {
             options={[...traces.map((each) => [String(each.id), traceName(app, each.id)] as const), ["all", "all, a frame for each"] as const]}
             onChange={(value) => setChosen(value === "all" ? "all" : Number(value))} />
         )}
-        <Choice label="Widths" value={of} options={OF} onChange={(value) => { chosenOf.value = value; }} />
+        <Choice label="Width of a frame" value={of} options={OF} onChange={(value) => { chosenOf.value = value; }} />
         <Choice label="Split by" value={by} options={BY} onChange={(value) => { chosenBy.value = value; }} />
         <ScopeBar app={app} scope={scope} allTracks />
       </div>

@@ -2,8 +2,9 @@
 import type { JSX, TargetedKeyboardEvent, TargetedMouseEvent } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { flameAt, flameBoxes, flameHeight, flameStep, type FlameBox, type FlameNode } from "./flame_layout";
+import { scaled } from "../scale";
 
-const ROW = 18; // px
+const rowHeight = (): number => scaled(18);
 const LEAST_PX = 0.4;
 const TEXT_PX = 24; // boxes narrower than this have none
 
@@ -58,7 +59,8 @@ function paint(canvas: HTMLCanvasElement, { boxes, focus, width, matches }: Pain
   const [ink, accent, back] = ["--fg", "--accent", "--bg"].map((name) => style.getPropertyValue(name).trim() || "gray");
   const dark = document.documentElement.dataset.theme === "dark";
   const ratio = devicePixelRatio || 1;
-  const height = flameHeight(boxes) * ROW;
+  const row = rowHeight();
+  const height = flameHeight(boxes) * row;
   canvas.width = Math.round(width * ratio);
   canvas.height = Math.round(height * ratio);
   canvas.style.width = `${width}px`;
@@ -66,22 +68,22 @@ function paint(canvas: HTMLCanvasElement, { boxes, focus, width, matches }: Pain
   context.scale(ratio, ratio);
   context.fillStyle = back ?? "white";
   context.fillRect(0, 0, width, height);
-  context.font = `11px ${style.fontFamily}`;
+  context.font = `${scaled(11)}px ${style.fontFamily}`;
   context.textBaseline = "middle";
   context.direction = "ltr";
   for (const { node, x, width: share, depth } of boxes) {
-    const [left, top, wide] = [x * width, depth * ROW, share * width];
+    const [left, top, wide] = [x * width, depth * row, share * width];
     const found = matches !== null && node.index >= 0 && matches(node.name);
     context.fillStyle = found ? (dark ? "hsl(52 85% 42%)" : "hsl(52 100% 62%)") : toneOf(node, dark, matches !== null);
-    context.fillRect(left, top, Math.max(LEAST_PX, wide - (wide > 3 ? 1 : 0)), ROW - 1);
+    context.fillRect(left, top, Math.max(LEAST_PX, wide - (wide > 3 ? 1 : 0)), row - 1);
     if (node === focus) {
       context.strokeStyle = accent ?? "blue";
       context.lineWidth = 2;
-      context.strokeRect(left + 1, top + 1, Math.max(1, wide - 3), ROW - 3);
+      context.strokeRect(left + 1, top + 1, Math.max(1, wide - 3), row - 3);
     }
     if (wide < TEXT_PX) continue;
     context.fillStyle = ink ?? "black";
-    context.fillText(clip(context, node.name.replace(/[\u0000-\u001f]+/g, " "), wide - 8), left + 4, top + ROW / 2);
+    context.fillText(clip(context, node.name.replace(/[\u0000-\u001f]+/g, " "), wide - 8), left + 4, top + row / 2);
   }
 }
 
@@ -111,7 +113,7 @@ export function FlamePicture({ root, zoomed, matches, theme, onZoom, describe }:
   }, [zoomed, matches, width, focus, theme]);
   const at = (event: TargetedMouseEvent<HTMLCanvasElement>): FlameNode | null => {
     const area = event.currentTarget.getBoundingClientRect();
-    return flameAt(boxes.current, (event.clientX - area.left) / Math.max(1, area.width), Math.floor((event.clientY - area.top) / ROW));
+    return flameAt(boxes.current, (event.clientX - area.left) / Math.max(1, area.width), Math.floor((event.clientY - area.top) / rowHeight()));
   };
   const zoomTo = (node: FlameNode): void => {
     setFocus(node);

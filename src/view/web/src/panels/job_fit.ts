@@ -1,5 +1,6 @@
 // Chooses the tracks of a rank to show if several ranks are below each other: as many as fit, the devices' first.
 import { tracksBelow } from "../tracks/actions";
+import { scaled } from "../scale";
 import { GAP, SECTION_HEIGHT, SUMMARY_HEIGHT } from "../tracks/layout";
 import type { TrackInfo } from "../data/model";
 
@@ -10,7 +11,7 @@ export interface Fit {
 
 const isSection = (track: TrackInfo): boolean => track.kind === "section" && track.parent === null;
 const isStream = (track: TrackInfo): boolean => track.stream !== undefined && !track.derived;
-const foldedHeight = (track: TrackInfo): number => (isSection(track) ? SECTION_HEIGHT : SUMMARY_HEIGHT + GAP);
+const foldedHeight = (track: TrackInfo): number => (isSection(track) ? scaled(SECTION_HEIGHT) : scaled(SUMMARY_HEIGHT) + GAP);
 
 // All tracks of one trace, of which devices and the process of the main thread are always shown. Sections without
 // device activities, if there are others, are one row. height: total height.

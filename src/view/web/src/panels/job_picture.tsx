@@ -4,6 +4,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Job } from "../data/job";
 import { cutText, safeText } from "../draw/text";
 import { cellOf, colorAt, fieldsOf, showing, zoomed, type Extent, type Window } from "./job_layout";
+import { scaled } from "../scale";
 
 const [LEFT, TOP] = [110, 16]; // px of names of rows, and of steps
 const LABEL_ROW = 13; // px that a name takes
@@ -107,7 +108,7 @@ function paint(canvas: HTMLCanvasElement, props: Props, window: Window, focus: C
   canvas.style.width = `${width}px`;
   canvas.style.height = `${height}px`;
   context.scale(ratio, ratio);
-  context.font = `11px ${style.fontFamily}`;
+  context.font = `${Math.min(13, scaled(11))}px ${style.fontFamily}`;
   context.direction = "ltr";
   paintCells(context, props, window, size, document.documentElement.dataset.theme === "dark");
   paintLines(context, props, window, size, [back ?? "white", strong ?? "gray"]);

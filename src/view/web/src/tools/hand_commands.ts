@@ -115,9 +115,9 @@ const THEMES = ["auto", "light", "dark"] as const;
 function viewCommands(app: App): Command[] {
   const { state } = app;
   return [
-    command("colour-by", "Colour by name or by category", "View", ["Shift+C"], () => {
-      const ways: ColorBy[] = ["name", "category", ...(state.changes.value.size > 0 ? (["change"] as const) : [])];
-      state.colorBy.value = ways[(ways.indexOf(state.colorBy.value) + 1) % ways.length] ?? "name";
+    command("colour-by", "Colour by class, by name or by category", "View", ["Shift+C"], () => {
+      const ways: ColorBy[] = ["class", "name", "category", ...(state.changes.value.size > 0 ? (["change"] as const) : [])];
+      state.colorBy.value = ways[(ways.indexOf(state.colorBy.value) + 1) % ways.length] ?? "class";
       say(app, `Coloured by ${state.colorBy.value}`);
     }),
     command("axis", "Time axis relative to the start or absolute", "View", ["x"], () => {

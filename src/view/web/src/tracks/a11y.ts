@@ -29,7 +29,7 @@ export function trackText(place: Place): string {
     if (track.covers !== undefined) parts.push(`covers ${formatPercent(track.covers / span)} of its time`);
     else if (track.busy !== null) parts.push(`busy ${formatPercent(track.busy / span)} of its time`);
   }
-  if (track.on_lanes > 0) parts.push(`${formatCount(track.on_lanes)} on lanes`);
+  if (track.on_lanes > 0) parts.push(`${formatCount(track.on_lanes)} on extra lanes`);
   if (place.pinned) parts.push("pinned");
   return parts.join(", ");
 }

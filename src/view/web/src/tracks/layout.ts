@@ -1,6 +1,7 @@
 // The position of each track: from sections, collapse, hiding, pins, filter and order. Pure: tracks and state in,
 // places out.
 import type { TrackInfo } from "../data/model";
+import { scaled } from "../scale";
 import { trackKey, type State, type TrackKey } from "../state";
 import { isFilter, parseFilter, type Term } from "./filter";
 
@@ -57,11 +58,12 @@ export function choicesOf(state: State): LayoutChoices {
   };
 }
 
+// px, of letters of the usual size
 const ROW_HEIGHT = 18;
 export const SECTION_HEIGHT = 26;
 export const SUMMARY_HEIGHT = 22;
 const SERIES_HEIGHT = 40;
-export const GAP = 3; // below each track
+export const GAP = 3; // below each track, whatever the letters
 
 interface Node {
   track: TrackInfo;
@@ -166,17 +168,17 @@ function placeOf(node: Node, depth: number, choices: LayoutChoices, pinned: bool
   const { track, key } = node;
   const collapsed = collapsedIn(choices, track);
   const place: Place = {
-    key, track, depth, y: 0, height: 0, rowHeight: ROW_HEIGHT, rows: Math.max(1, track.rows), summary: false, collapsed, pinned,
+    key, track, depth, y: 0, height: 0, rowHeight: scaled(ROW_HEIGHT), rows: Math.max(1, track.rows), summary: false, collapsed, pinned,
   };
   if (track.kind === "section") {
-    Object.assign(place, { rows: 1, summary: true, rowHeight: SECTION_HEIGHT - GAP });
+    Object.assign(place, { rows: 1, summary: true, rowHeight: scaled(SECTION_HEIGHT) - GAP });
   } else if (track.kind === "counter") {
     place.rows = collapsed ? 1 : Math.max(1, track.series?.length ?? 1);
-    place.rowHeight = collapsed ? SUMMARY_HEIGHT : SERIES_HEIGHT;
+    place.rowHeight = scaled(collapsed ? SUMMARY_HEIGHT : SERIES_HEIGHT);
   } else if (collapsed) {
-    Object.assign(place, { rows: 1, summary: true, rowHeight: SUMMARY_HEIGHT });
+    Object.assign(place, { rows: 1, summary: true, rowHeight: scaled(SUMMARY_HEIGHT) });
   } else if (place.rows === 1) {
-    place.rowHeight = SUMMARY_HEIGHT;
+    place.rowHeight = scaled(SUMMARY_HEIGHT);
   }
   place.height = place.rows * place.rowHeight + GAP;
   return place;

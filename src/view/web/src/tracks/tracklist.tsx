@@ -12,6 +12,7 @@ import { addTrackCommands, canCollapse, countHidden, hide, moveBefore, moveBy, s
 import { TrackMenu, openMenu } from "./menu";
 import { trackLabel, trackTitle } from "./text";
 import { cutName } from "../data/trace_names";
+import { rem, scaled } from "../scale";
 
 const SPARE = 6; // rows above and below the view
 
@@ -120,7 +121,7 @@ function Row({ app, place, top, current, item }: RowProps): JSX.Element {
   });
   const folds = canCollapse(track);
   const [head, tail] = cutName(track.name);
-  const small = place.height < 30;
+  const small = place.height < scaled(30);
   const info = track.parent === null ? app.state.session.value?.traces.find((each) => each.id === track.trace) : undefined;
   const isFirst = info !== undefined && app.layout().places.find((each) => each.track.trace === track.trace)?.key === place.key;
   const clock = isFirst && info.clock ? clockText(info) : "";
@@ -129,7 +130,7 @@ function Row({ app, place, top, current, item }: RowProps): JSX.Element {
   const tree = item === "treeitem" ? { "aria-level": place.depth + 1, "aria-expanded": folds ? !place.collapsed : undefined } : {};
   return (
     <div ref={element} class={classes} role={item} {...tree} aria-label={trackLabel(place)} tabIndex={current ? 0 : -1} title={trackTitle(track)}
-      data-track={place.key} style={{ top: `${top}px`, height: `${place.height}px`, paddingLeft: `${4 + place.depth * 12}px` }}
+      data-track={place.key} style={{ top: `${top}px`, height: `${place.height}px`, paddingLeft: rem(4 + place.depth * 12) }}
       onFocus={() => { focused.value = place.key; }} onKeyDown={(event) => onKey(app, place, event)} onPointerDown={(event) => onPress(app, place, event)}
       onClick={(event) => { if (track.kind === "section" && !onButton(event.target) && !dragged) toggleCollapsed(app.state, track); }}
       onDblClick={() => { if (folds && track.kind !== "section") toggleCollapsed(app.state, track); }}
@@ -142,7 +143,7 @@ function Row({ app, place, top, current, item }: RowProps): JSX.Element {
       {info && clock && <span class="clock" title={clockTitle(info)}>{clock.split(/(?=± |unknown|refused)/).map((part) => <span key={part}>{part}</span>)}</span>}
       {more > 0
         ? <button type="button" class="rest" tabIndex={-1} aria-label={`Show ${plural(more, "hidden track")} of ${info?.name}`} title={`Show ${plural(more, "hidden track")} of this trace`} onClick={() => showHiddenOf(app.state, track.trace)}>+{more}</button>
-        : <span class="info">{track.role === "instants" && track.parent !== null ? "instants " : ""}{track.events > 0 ? formatCount(track.events) : ""}{track.on_lanes > 0 ? ` ≡${formatCount(track.on_lanes)}` : ""}</span>}
+        : <span class="info">{track.role === "instants" && track.parent !== null ? "instants " : ""}{track.events > 0 ? formatCount(track.events) : ""}</span>}
       <button type="button" class="more" tabIndex={-1} aria-label={`Actions for ${track.name}`} title="Actions" onClick={(event) => {
         const box = event.currentTarget.getBoundingClientRect();
         openMenu(track, box.left, box.bottom);

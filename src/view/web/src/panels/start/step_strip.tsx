@@ -55,7 +55,7 @@ export function StepTable({ steps, chosen, onChoose, onPart }: StripProps & { on
   const columns = useMemo<Column<Step>[]>(() => {
     const median = medianStep(steps);
     const parts = PARTS.map(([part, title]): Column<Step> => ({
-      id: part, title, hint: `${title} on the GPU, and its share of the step's span there`, width: part === "exposed_communication" ? 178 : 150, right: true,
+      id: part, title, hint: `${title} on the GPU, and its share of the step's span there`, width: part === "exposed_communication" ? 190 : 150, right: true,
       value: (step) => step.parts[part],
       cell: (step) => {
         const text = `${formatShort(step.parts[part])} ${step.span > 0 ? formatPercent(step.parts[part] / step.span) : ""}`;
@@ -67,9 +67,9 @@ export function StepTable({ steps, chosen, onChoose, onPart }: StripProps & { on
       { id: "name", title: "Step", right: false, value: (step) => step.name, cell: (step) => <button type="button" class="link" title={step.name} onClick={() => onChoose(step)}><bdi>{step.name}</bdi></button> },
       { id: "start", title: "Start", width: 100, right: true, value: (step) => step.start, cell: (step) => <span title={formatDuration(step.start)}>{formatShort(step.start)}</span> },
       { id: "duration", title: "Duration", hint: "Of the annotation on the CPU", width: 96, right: true, value: lengthOf, cell: (step) => (step.duration === null ? "–" : <span title={formatDuration(step.duration)}>{formatShort(step.duration)}</span>) },
-      { id: "against", title: "Against the median", hint: "Its duration minus that of the median step", width: 140, right: true,
+      { id: "against", title: "Against the median", hint: "Its duration minus that of the median step", width: 164, right: true,
         value: (step) => lengthOf(step) - (median ? lengthOf(median) : 0), cell: (step) => signed(lengthOf(step) - (median ? lengthOf(median) : 0)) },
-      { id: "span", title: "GPU window", hint: "From the last GPU activity of the step before to its own last; the classes add up to it", width: 100, right: true, value: (step) => step.span, cell: (step) => <span title={formatDuration(step.span)}>{formatShort(step.span)}</span> },
+      { id: "span", title: "GPU window", hint: "From the last GPU activity of the step before to its own last; the classes add up to it", width: 122, right: true, value: (step) => step.span, cell: (step) => <span title={formatDuration(step.span)}>{formatShort(step.span)}</span> },
       ...parts,
     ];
   }, [steps, onPart, onChoose]);
@@ -87,8 +87,8 @@ const REPORTS: Record<By, { report: string; options: Record<string, string>; nam
 const CHANGES: Column<Change>[] = [
   { id: "name", title: "Name", right: false, value: ({ name }) => name, cell: ({ name }) => <bdi title={name}>{name || "(no name)"}</bdi> },
   { id: "there", title: "This step", width: 96, right: true, value: ({ there }) => there, cell: ({ there }) => <span title={formatDuration(there)}>{formatShort(there)}</span> },
-  { id: "usual", title: "Median step", width: 96, right: true, value: ({ usual }) => usual, cell: ({ usual }) => <span title={formatDuration(usual)}>{formatShort(usual)}</span> },
-  { id: "change", title: "Difference", width: 96, right: true, value: ({ there, usual }) => there - usual, cell: ({ there, usual }) => signed(there - usual) },
+  { id: "usual", title: "Median step", width: 124, right: true, value: ({ usual }) => usual, cell: ({ usual }) => <span title={formatDuration(usual)}>{formatShort(usual)}</span> },
+  { id: "change", title: "Difference", width: 112, right: true, value: ({ there, usual }) => there - usual, cell: ({ there, usual }) => signed(there - usual) },
 ];
 
 // What the step has more and less than the median one.
