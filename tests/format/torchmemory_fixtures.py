@@ -6,6 +6,7 @@ usage: torchmemory_fixtures.py FOLDER
 small        two devices, all actions, stacks that are shared, segments
 protocol2    the same by the oldest protocol that is known
 edge         no segments, addresses up to 2^64 - 1, numbers of all kinds
+bad-devices  of two lists of events behind 1,023 empty ones, the second is of no device
 bad-cut      the pickle ends in its events; bad-cut-single: of one device, a list that is written without a mark
 timeline     raw JSON of a memory timeline; bad-timeline: entries that are none, and no end
 bad-loop     a list that holds itself
@@ -63,6 +64,7 @@ def main():
              "bad-cut-single": single[:single.index(b"device_free") - 40],
              "timeline": b"[[-1, 1, 4096, 0], [1700000000000000001, 2, 512, 4],\n [1700000000000000002, 4, -512, 4], [1700000000000000000, 3, 9223372036854775807, 7]]",
              "bad-timeline": b"[[-1, 1, 4096, 0], [5, 9, 1, 1], [5, 2, 1, 8], [5, 2, 1], [5, 2, \"x\", 1], 7, [6, 2, 1, 1]",
+             "bad-devices": pickle.dumps({"device_traces": [[]] * 1023 + [small()["device_traces"][0]] * 2}, 4),
              "bad-loop": pickle.dumps({**edge(), "loop": loop}, 4), "bad-object": pickle.dumps(bad, 4)}
     seeds = folder.parents[2] / "fuzz/corpus/torchmemory"
     for target in (folder, seeds):

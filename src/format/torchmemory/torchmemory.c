@@ -20,7 +20,7 @@
 #include "format/torchmemory/torchmemory.h"
 #include "trace/text.h"
 
-enum { CUDA = 1, JSON_DEPTH = 32, NS_PER_US = 1000, SHARING = 64, DEVICES = 1024 };
+enum { CUDA = 1, JSON_DEPTH = 32, NS_PER_US = 1000, SHARING = 64, DEVICES = 1024 }; /* DEVICES: whose events are read */
 enum {
     ESCAPED = 6,
     TEXT_LIMIT = (1 << 30) / ESCAPED
@@ -65,7 +65,7 @@ typedef struct reader {
     size_t list_capacity;
     uint32_t track, counter;
     int64_t device;
-    totals now;
+    totals now, ends[DEVICES]; /* ends: of the segments of each device */
     hd_arg_key keys[HD_STACK_MORE];
     int64_t values[HD_STACK_MORE];
     uint32_t arg_count;
@@ -382,23 +382,31 @@ static hd_status add_event(reader *r, pickle_value event)
     return reserved ? add_counter(r, row.start_ns) : HD_OK;
 }
 
-/* The state before the first event: that at the end, from segments, minus the changes by the events. */
+/* The state at the end, from segments. */
+static void sum_segments(reader *r)
+{
+    pickle_value segments = pickle_find(&r->pickle, r->pickle.root, "segments"), item;
+    pickle_cursor c = {0};
+    bool known = segments.type != PICKLE_ABSENT && !r->pickle.in.truncated && !r->pickle.in.damaged;
+    while (known && pickle_next(&item, &c, &r->pickle, segments)) {
+        int64_t device = int_of(r, item, "device", -1);
+        known = afford(r, item);
+        if (device < 0 || device >= DEVICES) continue;
+        totals *end = &r->ends[device];
+        end->reserved = add_clamped(end->reserved, int_of(r, item, "total_size", 0));
+        end->allocated = add_clamped(end->allocated, int_of(r, item, "active_size", 0));
+    }
+    for (int i = 0; i < DEVICES; i++) r->ends[i].known = known;
+}
+
+/* The state before the first event: that at the end minus the changes by the events. */
 static totals find_start(reader *r, pickle_value trace)
 {
-    totals out = {0};
+    totals out = r->ends[r->device];
     int allocated, reserved;
-    pickle_value segments = pickle_find(&r->pickle, r->pickle.root, "segments"), item, found[TIME];
+    pickle_value item, found[TIME];
     pickle_cursor c = {0};
-    if (segments.type == PICKLE_ABSENT || r->pickle.in.truncated || r->pickle.in.damaged || r->device >= DEVICES)
-        return out;
-    out.known = true;
-    while (pickle_next(&item, &c, &r->pickle, segments)) {
-        if (int_of(r, item, "device", -1) != r->device) continue;
-        out.reserved = add_clamped(out.reserved, int_of(r, item, "total_size", 0));
-        out.allocated = add_clamped(out.allocated, int_of(r, item, "active_size", 0));
-    }
-    c = (pickle_cursor){0};
-    while (pickle_next(&item, &c, &r->pickle, trace)) {
+    while (out.known && pickle_next(&item, &c, &r->pickle, trace)) {
         if (!afford(r, item)) return (totals){0};
         pickle_find_all(found, members, TIME, &r->pickle, item);
         int64_t size = int_or(found[SIZE], 0);
@@ -406,7 +414,7 @@ static totals find_start(reader *r, pickle_value trace)
         out.allocated = add_clamped(out.allocated, times(-allocated, size));
         out.reserved = add_clamped(out.reserved, times(-reserved, size));
     }
-    return out;
+    return out.known ? out : (totals){0};
 }
 
 static hd_status make_track(reader *r)
@@ -429,11 +437,12 @@ static hd_status read_traces(reader *r)
 {
     pickle_value traces = pickle_find(&r->pickle, r->pickle.root, "device_traces"), trace, event;
     pickle_cursor c = {0};
+    sum_segments(r);
     for (r->device = 0; pickle_next(&trace, &c, &r->pickle, traces); r->device++) {
         pickle_cursor e = {0};
         if (!pickle_next(&event, &e, &r->pickle, trace)) continue;
         uint32_t left = item_count(r, trace);
-        if (!is_spent(r)) {
+        if (r->device < DEVICES && !is_spent(r)) {
             HD_TRY(make_track(r));
             r->now = find_start(r, trace);
             for (bool more = true; more && !is_spent(r); more = pickle_next(&event, &e, &r->pickle, trace), left--)

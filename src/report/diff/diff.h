@@ -3,7 +3,8 @@
  * In: traces. Of each, side.c keeps the steps on devices (samples), their contents (items: a kernel below an operator,
  * an operator, a module, a cause of idle time) and the time of each item in each sample (entries). Out: tables. align.c
  * matches the items of the two sides, common.c says how much they have in common, numbers.c separates changes from
- * noise, figures.c has memory, FLOP/s and bandwidths, gate.c checks limits; diff.c combines them: begin there.
+ * noise, rows.c has what makes up the change, figures.c memory, FLOP/s and bandwidths, gate.c checks limits; diff.c
+ * combines them: begin there.
  * baseline.c writes a side to a file, and reads it.
  */
 #ifndef HD_REPORT_DIFF_DIFF_H

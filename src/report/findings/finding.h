@@ -75,6 +75,7 @@ typedef struct finding {
     bool frees_waits;     /* a path means nothing then, since it goes through the activity waited for */
     bool frees_queues;    /* the same of activities that wait for events; streams may overlap then */
     bool is_of_host;      /* never below the busy time of a device */
+    bool needs_waits;     /* its time is on the path only if other queues wait for it, by events */
     bool has_other_ranks; /* in its time may be waiting for ranks that are not there */
     bool is_of_all_ranks; /* its cause is on the host, and slows the ranks that are not in the trace too */
 } finding;

@@ -81,12 +81,19 @@ static void set_trust(findings *f)
     }
 }
 
-/* Sort order: findings that save something, then unknown ones, then those that save something only later. */
+/* Sort order: findings that save something, then unknown ones, then those that save something only later. What includes
+ * waiting for ranks that are not in the trace is ranked by its amount among the first: all of it may be saved. */
 enum { SAVES, UNKNOWN, LATER };
 
 static int class_of(const finding *of)
 {
-    return of->how == FINDING_NOT_KNOWN ? UNKNOWN : of->saves > 0 ? SAVES : LATER;
+    if (of->how == FINDING_NOT_KNOWN) return of->has_other_ranks ? SAVES : UNKNOWN;
+    return of->saves > 0 ? SAVES : LATER;
+}
+
+static int64_t most_saved(const finding *of)
+{
+    return of->how == FINDING_NOT_KNOWN ? of->amount : of->saves > 0 ? of->saves : of->then;
 }
 
 static int by_rank(const void *a, const void *b)
@@ -94,10 +101,7 @@ static int by_rank(const void *a, const void *b)
     const finding *x = a, *y = b;
     int c = class_of(x), d = class_of(y);
     if (c != d) return c < d ? -1 : 1;
-    int64_t p = c == SAVES ? x->saves : c == UNKNOWN ? x->amount : x->then;
-    int64_t q = d == SAVES ? y->saves : d == UNKNOWN ? y->amount : y->then;
-    /* Possible waits for other ranks are ranked below this rank's own activity. */
-    if (c == UNKNOWN && x->has_other_ranks != y->has_other_ranks) return x->has_other_ranks - y->has_other_ranks;
+    int64_t p = most_saved(x), q = most_saved(y);
     if (p != q) return p > q ? -1 : 1;
     if (!x->trust_reason != !y->trust_reason) return x->trust_reason ? 1 : -1;
     return strcmp(x->text, y->text);

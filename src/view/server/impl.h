@@ -25,7 +25,7 @@
 enum {
     VIEW_WORKERS_MAX = 18,
     VIEW_WORKERS_MORE = 16,            /* for long jobs that have run for limits.long_ms: they do not block others */
-    VIEW_LONG_OF_ONE = 8,              /* long jobs of one client that run at once */
+    VIEW_LONG_OF_ONE = 8,              /* long jobs of one client (address) that run at once */
     VIEW_CONNECTION_MEMORY = 64 << 10, /* the head of a request must fit */
     VIEW_SLOW_BYTES_A_MS = 16,         /* minimum rate of bodies and answers: 16 kB/s */
     VIEW_LOST_BYTES = 64 << 20,

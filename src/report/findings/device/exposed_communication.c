@@ -57,6 +57,7 @@ static hd_status find_with(findings *f, const finding_rule *rule, bool on_comput
     of->device = device;
     of->rank = f->scope.devices[device].rank;
     of->has_other_ranks = findings_lacks_ranks(f);
+    of->needs_waits = !on_compute_stream;
     uint32_t longest = (uint32_t)hd_slice_column(f->scope.trace, (uint32_t)of->ids[0], HD_COL_NAME);
     hd_string kernel = longest == HD_STRING_NONE ? (hd_string){0} : hd_trace_string(f->scope.trace, longest);
     const char *collective = gpu_collective_names[gpu_collective_of(kernel)];
