@@ -134,7 +134,7 @@ static void test_derive__sorts_of_work_and_idle_time_of_a_device(void **state)
     assert_rows(scene, "communication", 0, "ncclDevKernel_AllReduce_Sum_f32_RING_LL 65-85");
     assert_rows(scene, "exposed", 0, "ncclDevKernel_AllReduce_Sum_f32_RING_LL 70-85");
     assert_rows(scene, "copy", 0, "Memcpy HtoD 130-140");
-    assert_rows(scene, "idle", 0, "idle 40-42, idle 50-60, idle 85-130");
+    assert_rows(scene, "idle", 0, "idle: device 40-42, idle: device 50-60, idle: host 85-130");
     assert_int_equal(track_of(scene, "idle", 0)->busy_ns, 57000);
     assert_int_equal(track_of(scene, "compute", 0)->busy_ns, 28000);
     assert_null(track_of(scene, "compute", 1));

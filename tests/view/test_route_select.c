@@ -358,12 +358,40 @@ static void test_select__what_is_derived_is_never_busy(void **state)
     maker_open(&m, device);
     const char *answer = ask_tracks(&m, is_derived);
     has(answer, "\"busy\":null,\"idle\":null,");
-    has(answer, "\"derived\":true,\"left_out\":0,\"gaps\":{\"count\":0,\"total\":0,\"longest\":[]}");
+    has(answer, "\"derived\":true,\"left_out\":0,\"aside\":0,\"gaps\":{\"count\":0,\"total\":0,\"longest\":[]}");
     has(answer, "\"share\":null");
     has_not(answer, "\"share\":0");
     answer = ask_tracks(&m, is_idle);
     has(answer, "\"busy\":null,\"idle\":null,\"events\":1,\"names\":1");
     has(answer, "\"text\":\"idle\",\"count\":1,\"total\":30000,");
+    maker_close(&m);
+}
+
+static bool is_any(const view_track *track)
+{
+    return !track->derived;
+}
+
+static bool is_profiler(const view_track *track)
+{
+    return !track->derived && track->stream == HD_NO_NUMBER;
+}
+
+static void test_select__what_a_profiler_says_of_itself_counts_only_alone(void **state)
+{
+    maker m;
+    static const char trace[] =
+        "[{\"ph\":\"X\",\"name\":\"gemm\",\"cat\":\"kernel\",\"pid\":0,\"tid\":7,\"ts\":0,\"dur\":40,"
+        "\"args\":{\"device\":0,\"stream\":7}},"
+        "{\"ph\":\"X\",\"name\":\"PyTorch Profiler (0)\",\"cat\":\"Trace\",\"pid\":\"Spans\",\"tid\":\"PyTorch "
+        "Profiler\","
+        "\"ts\":0,\"dur\":100}]";
+    (void)state;
+    maker_open(&m, trace);
+    const char *answer = ask_tracks(&m, is_any);
+    has(answer, "\"busy\":40000,\"idle\":60000,\"events\":1,");
+    has(answer, "\"left_out\":0,\"aside\":1,");
+    has(ask_tracks(&m, is_profiler), "\"events\":1,\"names\":1");
     maker_close(&m);
 }
 
@@ -401,6 +429,7 @@ int main(void)
         cmocka_unit_test(test_select__a_trace_without_events_has_an_empty_table),
         cmocka_unit_test(test_select__derived_rows_do_not_count_beside_what_they_are_made_of),
         cmocka_unit_test(test_select__what_is_derived_is_never_busy),
+        cmocka_unit_test(test_select__what_a_profiler_says_of_itself_counts_only_alone),
         cmocka_unit_test(test_select__annotations_on_a_stream_are_not_busy),
         cmocka_unit_test(test_select__events_that_reach_beyond_the_range_are_told),
     };

@@ -113,6 +113,7 @@ test("why is the GPU idle here: a click on idle names the cause, the user's line
   await clickEvent(page, idle, gap.start + gap.duration / 2 - all.start);
   await page.waitForSelector("[aria-label='Why it is idle'] dd");
   await until(page, () => /Your line\s+data.py:22/.test(document.querySelector("[aria-label='Why it is idle']").innerText), null, "the line is there");
+  assert.match(await text(page, "#pane h3, #pane h2"), /^idle: host/, "its name, by which it is coloured, has the cause of the report");
   const said = await text(page, "[aria-label='Why it is idle']");
   assert.match(said, /Cause\s+host: the host had not launched anything yet/);
   assert.match(said, /Meanwhile the host was in\s+aten::stack/);

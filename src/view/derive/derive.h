@@ -9,6 +9,7 @@
 #define HD_VIEW_DERIVE_DERIVE_H
 
 #include "model/class/class.h"
+#include "report/gpu/gaps.h"
 #include "trace/index/lane_index.h"
 #include "view/scene/scene.h"
 
@@ -66,6 +67,21 @@ static inline uint32_t view_devices_at(const view_devices *devices, uint32_t tra
 {
     return track < devices->track_count ? devices->of_track[track] : HD_NONE;
 }
+
+/* ---- why a device is idle (idle.c) ---- */
+
+typedef struct view_causes {
+    gpu_scope scope;
+    gpu_slices syncs;
+    gpu_gaps gaps;
+    uint32_t names[GPU_CAUSES]; /* of the scene: "idle: CAUSE"; "idle" for an unknown one */
+} view_causes;
+
+/* Deinit in any case. */
+hd_status view_causes_init(view_causes *out, view_scene *scene, hd_error *err);
+void view_causes_deinit(view_causes *causes);
+/* Names the idle time of a device; it keeps its name where the report has no gap. */
+void view_causes_name(view_slices *idle, const view_causes *causes, const view_devices *devices, uint32_t device);
 
 /* The section for a device's derived tracks, made if it shares that of others. */
 hd_status view_device_section(uint32_t *out, view_scene *scene, const view_device *device, hd_error *err);

@@ -36,7 +36,8 @@ static const row_about abouts[ROWS] = {
     [EXPOSED] = {"exposed", "Exposed communication",
                  "Communication while nothing computes on the device: the time that it costs.", VIEW_PLACE_EXPOSED},
     [IDLE] = {"idle", "Idle",
-              "When no stream of the device does any work, between its first work and its last. Waits that a profiler "
+              "When no stream of the device does any work, between its first work and its last, named by the cause, as "
+              "report idle finds it. Waits that a profiler "
               "shows on a stream are no work, except those of an Ascend NPU's collectives.",
               VIEW_PLACE_IDLE},
 };
@@ -135,17 +136,18 @@ static bool cover_sorts(view_slices rows[ROWS], const lane_span *spans, const ui
 }
 
 static hd_status cover_device(view_slices rows[ROWS], view_scene *scene, const view_devices *devices,
-                              const view_device *device, const device_waits *waits, gpu_classes *classes, hd_error *err)
+                              const view_device *device, const device_waits *waits, const view_causes *causes,
+                              gpu_classes *classes, hd_error *err)
 {
     const hd_launches *launches = view_scene_launches(scene);
-    uint32_t count = device->count, idle_name = view_scene_name(scene, "idle", 4);
+    uint32_t count = device->count, idle_name = causes->names[GPU_CAUSE_UNKNOWN];
     lane_span *spans;
-    if (idle_name == HD_NONE) return HD_NOMEM(err);
     HD_TRY(view_device_spans(&spans, launches, devices, device->first, device->count, err));
     hd_status status = join_waits(&spans, &count, waits, devices, (uint32_t)(device - devices->list), err);
     uint8_t *sorts = malloc((size_t)count + 1);
     if (sorts) to_rows(sorts, spans, count, launches, waits, classes);
     if (status == HD_OK && !(sorts && cover_sorts(rows, spans, sorts, count, idle_name))) status = HD_NOMEM(err);
+    if (status == HD_OK) view_causes_name(&rows[IDLE], causes, devices, (uint32_t)(device - devices->list));
     free(sorts);
     hd_large_free(spans);
     return status;
@@ -178,11 +180,11 @@ static hd_status add_tracks(view_scene *scene, const view_device *device, view_s
 }
 
 static hd_status derive_one(view_scene *scene, const view_devices *devices, const view_device *device,
-                            const device_waits *waits, gpu_classes *classes, hd_error *err)
+                            const device_waits *waits, const view_causes *causes, gpu_classes *classes, hd_error *err)
 {
     view_slices rows[ROWS] = {0};
     for (int i = 0; i < ROWS; i++) rows[i].large = devices->large;
-    hd_status status = cover_device(rows, scene, devices, device, waits, classes, err);
+    hd_status status = cover_device(rows, scene, devices, device, waits, causes, classes, err);
     if (status == HD_OK) status = add_tracks(scene, device, rows, err);
     for (int i = 0; i < ROWS; i++) hd_large_free(rows[i].list);
     return status;
@@ -193,12 +195,15 @@ hd_status view_derive_device(view_scene *scene, const atomic_bool *stop, hd_erro
     view_devices devices;
     gpu_classes classes;
     device_waits waits = {0};
+    view_causes causes = {0};
     HD_TRY(view_devices_find(&devices, scene, err));
     if (!devices.count) return HD_OK;
     hd_status status = gpu_classes_init(&classes, view_scene_trace(scene)) ? HD_OK : HD_NOMEM(err);
     if (status == HD_OK) status = find_waits(&waits, scene, err);
+    if (status == HD_OK) status = view_causes_init(&causes, scene, err);
     for (size_t i = 0; i < devices.count && status == HD_OK && !atomic_load(stop); i++)
-        status = derive_one(scene, &devices, &devices.list[i], &waits, &classes, err);
+        status = derive_one(scene, &devices, &devices.list[i], &waits, &causes, &classes, err);
+    view_causes_deinit(&causes);
     gpu_slices_deinit(&waits.slices);
     gpu_scope_deinit(&waits.scope);
     gpu_classes_deinit(&classes);

@@ -32,9 +32,9 @@ typedef struct select_question {
     int64_t all_from, all_until; /* the requested range; for the whole: all of time */
     int64_t limit;
     unsigned sort;
-    bool up;          /* the least first */
-    size_t left_out;  /* derived tracks that are not counted along with those that they were made from */
-    bool all_derived; /* there were no others */
+    bool up;                /* the least first */
+    view_left_out left_out; /* is not counted */
+    bool all_derived;       /* there were no others */
 } select_question;
 
 /* ---- order ---- */
@@ -223,7 +223,8 @@ static hd_status answer(view_reply *reply, const view_request *request, const se
     view_json_int(json, "names", (int64_t)selection.name_count);
     view_json_int(json, "cut", (int64_t)selection.cut);
     view_json_bool(json, "derived", q->all_derived);
-    view_json_int(json, "left_out", (int64_t)q->left_out);
+    view_json_int(json, "left_out", (int64_t)q->left_out.derived);
+    view_json_int(json, "aside", (int64_t)q->left_out.aside);
     put_gaps(json, q, &selection);
     if (status == HD_OK) status = put_table(json, q, &selection, err);
     put_counters(json, q);
@@ -250,7 +251,7 @@ hd_status view_route_select(view_reply *reply, const view_request *request, hd_e
     HD_TRY(view_param_word(&order, request, "order", orders, err));
     q.up = order == ORDER_UP || (order == ORDER_USUAL && q.sort == SORT_NAME);
     HD_TRY(view_param_tracks(&q.tracks, &q.track_count, reply, request, q.scene, err));
-    q.left_out = view_select_originals(q.tracks, &q.track_count, q.scene);
+    view_select_originals(&q.left_out, q.tracks, &q.track_count, q.scene);
     for (size_t i = 0; i < q.track_count; i++) { /* by now all tracks of slices are, or none */
         const view_track *track = view_scene_track(q.scene, q.tracks[i]);
         q.all_derived |= track->kind == VIEW_SLICES && track->derived;

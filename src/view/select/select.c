@@ -207,20 +207,37 @@ hd_status view_select(view_selection *out, const view_scene *scene, const uint32
     return status;
 }
 
-size_t view_select_originals(uint32_t *tracks, size_t *count, const view_scene *scene)
+/* Whether a track is below the section Other. */
+static bool is_aside(const view_scene *scene, const view_track *track)
+{
+    for (uint32_t at = track->parent; at != HD_NONE; at = view_scene_track(scene, at)->parent) {
+        if (strcmp(view_scene_track(scene, at)->role, "other") == 0) return true;
+    }
+    return false;
+}
+
+void view_select_originals(view_left_out *out, uint32_t *tracks, size_t *count, const view_scene *scene)
 {
     size_t kept = 0, all = *count;
-    bool any = false;
+    bool any = false, any_of_program = false;
+    *out = (view_left_out){0};
     for (size_t i = 0; i < all; i++) {
         const view_track *track = view_scene_track(scene, tracks[i]);
-        any |= track->kind == VIEW_SLICES && !track->derived;
+        bool is_original = track->kind == VIEW_SLICES && !track->derived;
+        any |= is_original;
+        any_of_program |= is_original && !is_aside(scene, track);
     }
     for (size_t i = 0; i < all; i++) {
         const view_track *track = view_scene_track(scene, tracks[i]);
-        if (!any || track->kind != VIEW_SLICES || !track->derived) tracks[kept++] = tracks[i];
+        bool is_slices = track->kind == VIEW_SLICES;
+        if (any && is_slices && track->derived)
+            out->derived++;
+        else if (any_of_program && is_slices && is_aside(scene, track))
+            out->aside++;
+        else
+            tracks[kept++] = tracks[i];
     }
     *count = kept;
-    return all - kept;
 }
 
 void view_selection_deinit(view_selection *selection)

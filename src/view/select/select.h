@@ -48,9 +48,14 @@ typedef struct view_selection {
  * Errors: MEMORY, LIMIT when *gone. */
 hd_status view_select(view_selection *out, const view_scene *scene, const uint32_t *tracks, size_t count,
                       int64_t from_ns, int64_t until_ns, unsigned threads, const atomic_bool *gone, hd_error *err);
-/* Removes the derived tracks of tracks[0 … *count) if there are others, since their events are made of those and would
- * count twice. Returns how many were removed. */
-size_t view_select_originals(uint32_t *tracks, size_t *count, const view_scene *scene);
+typedef struct view_left_out {
+    size_t derived, aside; /* tracks */
+} view_left_out;
+
+/* Removes from tracks[0 … *count) the derived tracks if there are others, since their events are made of those and would
+ * count twice; and those below the section Other, in which a profiler writes of itself, if there are others of the
+ * program. *out counts them. */
+void view_select_originals(view_left_out *out, uint32_t *tracks, size_t *count, const view_scene *scene);
 void view_selection_deinit(view_selection *selection);
 
 /* A series in [from, until): its values there, from the last sample before the range on. The mean is over time: each

@@ -315,6 +315,7 @@ export interface SelectResult {
   cut: number; // events that reach beyond the stretch
   derived: boolean; // all tracks are derived
   left_out: number; // derived tracks that are not counted along with those that they were made from
+  aside: number; // tracks below Other that are not counted along with those of the program
   names: number;
   gaps: { count: number; total: number; longest: { start: number; duration: number }[] };
   table: SelectRow[];

@@ -96,9 +96,19 @@ export const classTone = (of: Class, dark: boolean): Rgba => CLASSES[of][dark ? 
 // Names of one class differ in lightness.
 const SHADES = [0, 0.14, 0.28, 0.42];
 
+// Idle time is grey with a tint of what it waits for: by the causes of `heddle report idle`.
+const IDLE_TINTS: Readonly<Record<string, Class>> = {
+  host: "operator", sync: "wait", launch: "launch", dependency: "range", transfer: "copy", device: "compute",
+};
+
+export function idleTone(text: string, by: string, theme: Theme): Rgba {
+  const tint = by === "class" ? IDLE_TINTS[text.slice("idle: ".length)] : undefined;
+  return tint ? mix(theme.idle, classTone(tint, theme.dark), 0.35) : theme.idle;
+}
+
 function toneOfClass(info: NameInfo, theme: Theme): Rgba {
   const of = info.class !== undefined && info.class in CLASSES ? (info.class as Class) : "other";
-  if (of === "idle") return theme.idle;
+  if (of === "idle") return idleTone(info.text, "class", theme);
   return mix(classTone(of, theme.dark), theme.background, SHADES[hashOf(info.short ?? info.text) % SHADES.length]);
 }
 

@@ -2,7 +2,7 @@
 // when names arrive, or the search, the theme or the colouring changes.
 import type { TraceId } from "../data/model";
 import type { Names } from "../data/names";
-import { changeTone, mix, pack, toneOf, type Rgba, type Theme } from "./color";
+import { changeTone, idleTone, mix, pack, toneOf, type Rgba, type Theme } from "./color";
 import type { ColorBy } from "../state";
 
 export const HIDDEN: Rgba = pack(1, 0, 0, 0);
@@ -46,8 +46,8 @@ export class Tones {
 
   private make(name: number): Rgba {
     const info = this.names.get(this.trace, name);
-    const idle = (info?.text === "idle" || info?.text === "gap") && info.category === ""; // as the server names them; no event of a trace is so called
-    let tone = idle ? this.theme.idle : !info ? this.theme.unknown
+    const idle = info?.class === "idle" && info.category === ""; // as the server names them; no event of a trace is so called
+    let tone = idle ? idleTone(info.text, this.by, this.theme) : !info ? this.theme.unknown
       : this.by === "change" ? changeTone(this.changes.get(info.text), this.theme) : toneOf(info, this.by, this.theme);
     if (this.hits && this.filter !== "none" && !this.isHit(name)) {
       tone = this.filter === "hide" ? HIDDEN : mix(tone, this.theme.background, 0.78);

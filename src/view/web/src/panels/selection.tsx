@@ -114,6 +114,7 @@ function Sums({ shown }: { shown: Shown }): JSX.Element {
       )}
       <Fact title="Events">{formatCount(result.events)} <span class="dim">{plural(result.names, "name")}</span></Fact>
       {result.left_out > 0 && <Fact title="Not counted">{plural(result.left_out, "derived row")} <span class="dim">made of these events</span></Fact>}
+      {result.aside > 0 && <Fact title="Not counted">{plural(result.aside, "track")} <span class="dim">of Other, in which the profiler writes about itself</span></Fact>}
     </Facts>
   );
 }
