@@ -83,9 +83,10 @@ def check_findings(name, findings, by_id):
             if i and i in seen and seen[i] != f["code"] and "host-bound" not in (seen[i], f["code"]):
                 problems.append("%s: event %s shows %s and %s" % (name, i, seen[i], f["code"]))
             seen[i] = f["code"]
-        group = 1 if f["saves"] is None else 2 if f["saves"] == 0 else 0
-        waits = group == 1 and "ranks that are not in this trace" in (f["reason"] or "")  # they come last of those
-        ranks.append((group, waits, -(f["saves"] if group == 0 else f["amount"] or 0 if group == 1 else f["then"])))
+        # What includes waiting for ranks that are not there may be saved whole.
+        waits = f["saves"] is None and "waiting for ranks that are not in this trace" in (f["reason"] or "")
+        group = 0 if waits else 1 if f["saves"] is None else 2 if f["saves"] == 0 else 0
+        ranks.append((group, -(f["then"] if group == 2 else f["saves"] or f["amount"] or 0)))
     if ranks != sorted(ranks):
         problems.append("%s: findings are not in order: %r" % (name, ranks))
 
