@@ -145,7 +145,7 @@ static void put_group(reader *r, hd_json_out *out, hd_string key, pickle_value c
     const pickle *p = &r->in.pickle;
     pickle_value ranks = pickle_find(p, config, "ranks");
     hd_string name = pickle_text(p, pickle_find(p, config, "name")), text = pickle_text(p, ranks);
-    int64_t size = count_ranks(r, ranks), world = size;
+    int64_t size = count_ranks(r, ranks);
     hd_string description = pickle_text(p, pickle_find(p, config, "desc"));
     put_json_text(out, "{\"pg_name\": ", name.size ? name : key);
     put_json_text(out, ", \"pg_desc\": ", description);
@@ -154,10 +154,16 @@ static void put_group(reader *r, hd_json_out *out, hd_string key, pickle_value c
         hd_json_put_int(out, size);
         hd_json_put_text(out, ", \"ranks\": ");
         hd_json_put(out, text.data, text.size);
-        hd_trace_facts *facts = hd_builder_facts(r->in.builder);
-        if (hd_string_is(description, "default_pg")) facts->world_size = world;
+        if (hd_string_is(description, "default_pg")) hd_builder_facts(r->in.builder)->world_size = size;
     }
     hd_json_put_text(out, "}");
+}
+
+static void put_fact(hd_json_out *out, const char *before, int64_t value)
+{
+    if (value == HD_NO_NUMBER) return;
+    hd_json_put_text(out, before);
+    hd_json_put_int(out, value);
 }
 
 /* pg_config in the form of Kineto's traces, which reports on jobs read. */
@@ -175,7 +181,10 @@ static hd_status add_groups(reader *r)
         put_group(r, &out, pickle_text(&r->in.pickle, key), config);
         if (out.size / 8 > r->in.pickle.in.size + 64) out.failed = true; /* shared again and again */
     }
-    hd_json_put_text(&out, "]}");
+    hd_json_put_text(&out, "]");
+    put_fact(&out, ", \"rank\": ", hd_builder_facts(r->in.builder)->rank);
+    put_fact(&out, ", \"world_size\": ", hd_builder_facts(r->in.builder)->world_size);
+    hd_json_put_text(&out, "}");
     hd_status status = HD_OK;
     if (out.failed)
         status = pickle_count(&r->in, PICKLE_ARGUMENT_LOST, 1, HD_OFFSET_NONE);
