@@ -95,9 +95,7 @@ static const hd_lookalike xml = {"XML", NULL, NULL}, markup = {"XML or HTML", NU
                           torch_archive = {"saved tensors of PyTorch, or a model", NULL, TORCH},
                           timed_lines = {"lines with times in brackets, as babeltrace2 and dmesg print", NULL, NULL},
                           metrics = {"metrics as text, as Prometheus takes and DCGM's exporter gives", NULL,
-                                     "they are values at one time, and no trace"},
-                          flight_recorder = {"a dump of PyTorch's NCCL flight recorder", NULL,
-                                             "`torchfrtrace` of PyTorch says which rank waits in which collective"};
+                                     "they are values at one time, and no trace"};
 
 size_t hd_lookalike_count(void)
 {
@@ -160,19 +158,6 @@ static bool is_torch_archive(const char *text, size_t size)
     return hd_starts_with(text, size, "PK\x03\x04") && holds(text, size < 512 ? size : 512, "/data.pkl");
 }
 
-/* A pickle or JSON with keys that only the entries of the flight recorder have; members come in any order. */
-static bool is_flight_recorder(const char *text, size_t size)
-{
-    static const char *const keys[] = {
-        "pg_status", "collective_seq_id", "p2p_seq_id", "last_enqueued_collective", "time_discovered_started_ns",
-        "pg_config"};
-    unsigned found = 0;
-    if (!size || !strchr("\x80{(}", *text)) return false;
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) found += holds(text, size, keys[i]);
-    bool is_trace = holds(text, size, "traceEvents") || holds(text, size, "distributedInfo");
-    return found >= 2 || (found && !is_trace && holds(text, size, "nccl_version"));
-}
-
 /* "[12:00:00.000000100] (+0.000000200) host provider:event: { … }", "[   12.345678] usb 1-1: new device": behind an
  * array of a number JSON has no word. */
 static bool is_timed_line(const char *text, size_t size)
@@ -210,7 +195,6 @@ const hd_lookalike *hd_lookalike_of(const unsigned char *head, size_t size)
 {
     const char *text = (const char *)head;
     if (is_torch_archive(text, size)) return &torch_archive;
-    if (is_flight_recorder(text, size)) return &flight_recorder;
     for (size_t i = 0; i < LOOKALIKES; i++) {
         const lookalike *l = &lookalikes[i];
         if (l->bytes && size >= l->at + l->size && memcmp(text + l->at, l->bytes, l->size) == 0) return &l->is;

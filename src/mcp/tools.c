@@ -25,7 +25,8 @@ static const mcp_arg report_args[] = {
      "of the report, such as {\"by\": \"step\", \"rows\": 5}; the resource heddle://reports/NAME lists them"},
     {"tables", MCP_TEXTS, false, 0, 0, NULL, "these tables only"},
     {"traces", MCP_INTS, false, 0, 0, NULL,
-     "of reports over the ranks of a job (stragglers, clocks, imbalance, topology, job, slowdown): numbers of their "
+     "of reports over the ranks of a job (stragglers, clocks, imbalance, topology, job, slowdown, hang): numbers of "
+     "their "
      "traces; default: all that are open"},
     {0},
 };

@@ -17,7 +17,8 @@ static const hd_report_about *const reports[] = {
     &report_syncs_about,       &report_critical_path_about, &report_communication_about, &report_flops_about,
     &report_timeline_about,    &report_memory_about,        &report_info_about,          &report_check_about,
     &report_attribution_about, &report_stragglers_about,    &report_clocks_about,        &report_imbalance_about,
-    &report_topology_about,    &report_job_about,           &report_slowdown_about,      &report_whatif_about};
+    &report_topology_about,    &report_job_about,           &report_slowdown_about,      &report_hang_about,
+    &report_whatif_about};
 
 enum { REPORT_COUNT = sizeof reports / sizeof *reports };
 

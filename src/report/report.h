@@ -10,7 +10,8 @@ extern const hd_report_about report_breakdown_about, report_kernels_about, repor
     report_states_about, report_idle_about, report_syncs_about, report_communication_about, report_flops_about,
     report_timeline_about, report_memory_about, report_info_about, report_check_about, report_attribution_about,
     report_summary_about, report_critical_path_about, report_stragglers_about, report_clocks_about,
-    report_imbalance_about, report_topology_about, report_job_about, report_slowdown_about, report_whatif_about;
+    report_imbalance_about, report_topology_about, report_job_about, report_slowdown_about, report_hang_about,
+    report_whatif_about;
 extern const hd_report_column report_ledger_columns[], report_trust_columns[];
 
 /* Finish a builder into the next table of a report. The builder is gone afterwards, also on failure. */

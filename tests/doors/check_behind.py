@@ -21,7 +21,7 @@ from rounds import rounds
 SEEDS = rounds(6)
 #: One or more of each reader's fixtures; hostile ones of a format's own details stand in its tests.
 FIXTURES = ("ascend/small.db", "ascend/edge.db", "cpuprofile/small.cpuprofile", "chakra/linked.json", "chakra/step.et", "chakra/timed.et", "chrome/small.json",
-            "chrome/edge-pairs.json", "cupti/small-lines.cupti", "ftrace/small.dat", "ftrace/graph.ftrace", "gecko/processed.json", "nsys/small.sqlite",
+            "chrome/edge-pairs.json", "cupti/small-lines.cupti", "flight/small.pickle", "ftrace/small.dat", "ftrace/graph.ftrace", "gecko/processed.json", "nsys/small.sqlite",
             "nsys/edge.sqlite", "nsys/payload.sqlite", "perfdata/small.data", "pprof/small.pprof", "producers/jax.json", "producers/mindspore.json",
             "producers/unitrace.json", "rocpd/small.db", "rocpd/two.db", "rocprofv3/run.json", "rpd/small.rpd", "torchmemory/small.pickle", "xctrace/metal.xml",
             "xplane/small.pb", "xray/fdr.xray")

@@ -8,6 +8,7 @@ Ours are the fixtures that are not damaged; what heddle flame writes of real tra
 import argparse
 import gzip
 import json
+import math
 import pickle
 import subprocess
 import sys
@@ -207,6 +208,29 @@ def torchmemory_rows(document):
                 yield "C", f"segments cuda:{device}", None, Decimal(e["time_us"] * 1000), f"cuda:{device}", None, (), args, None
 
 
+def flight_rows(document):
+    """What an entry of the flight recorder is: a slice that begins when it was seen to have started, or else was created."""
+    for e in document["entries"]:
+        group = e.get("process_group", str(e["pg_id"]))
+        name, description = group if isinstance(group, (list, tuple)) else (group, "")
+        description = description if description not in ("", "undefined") else None
+        config = document.get("pg_config", {}).get(name, {})
+        start, end = e["time_discovered_started_ns"] or e["time_created_ns"], e["time_discovered_completed_ns"]
+        args = {"Collective name": e["profiling_name"].split(":")[1].split(" ")[0], "Process Group Name": name, "Process Group Description": description,
+                "Process Group Ranks": config.get("ranks"), "Group size": len(json.loads(config["ranks"])) if config else None,
+                "Seq": e["p2p_seq_id" if e["is_p2p"] else "collective_seq_id"], "In msg nelems": sum(map(math.prod, e["input_sizes"])),
+                "Out msg nelems": sum(map(math.prod, e["output_sizes"])), "dtype": e["input_dtypes"][0],
+                **{k: v for k, v in e.items() if k not in ("profiling_name", "frames", "process_group")}}
+        args = load(json.dumps({k: v for k, v in args.items() if v is not None}))
+        stack = tuple(place(f["name"], f["filename"], f["line"]) for f in reversed(e.get("frames", ())))
+        yield ("X" if end else "B", e["profiling_name"], "flight_recorder", Decimal(start), f"{description} ({name})" if description else name, None, stack, args,
+               Decimal(end - start) if end else None)
+
+
+def flight_document(path):
+    return (json.loads if path.suffix == ".json" else pickle.loads)(path.read_bytes())
+
+
 def timeline_rows(entries):
     categories = ("parameter", "optimizer_state", "input", "temporary", "activation", "gradient", "autograd_detail", "unknown")
     first = min(entry[0] for entry in entries if entry[0] >= 0)
@@ -217,6 +241,7 @@ def timeline_rows(entries):
 
 READERS = {"timeline": (".raw.gz", lambda path: timeline_rows(json.loads(gzip.decompress(path.read_bytes())))), "cpuprofile": (".cpuprofile", lambda path: cpuprofile_rows(load(path.read_text()))),
            "torchmemory": (".pickle", lambda path: torchmemory_rows(pickle.loads(path.read_bytes()))),
+           "flight": (".[pj]*", lambda path: flight_rows(flight_document(path))),
            "gecko": (".json", lambda path: gecko_rows(load(path.read_text()))), "speedscope": (".json", lambda path: speedscope_rows(load(path.read_text())))}
 
 

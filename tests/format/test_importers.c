@@ -32,6 +32,8 @@ static const importer importers[] = {
     {"chakra", ".json", 1, 5, .rarer = 13},
     {"chakra", ".et", 1, 5, .rarer = 13},
     {"cpuprofile", ".cpuprofile", 1, 3, "*", 1}, /* until it has samples, hits stand for them */
+    {"flight", ".pickle", 5, 29, .rarer = 7},
+    {"flight", ".json", 7, 61, .rarer = 7},
     {"ftrace", ".dat", 13, 101},
     {"ftrace", ".ftrace", 3, 13, "*", 12},    /* half a line may be none */
     {"gecko", ".json", 1, 3, "processed", 2}, /* one column may be cut where others are whole */

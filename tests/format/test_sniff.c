@@ -139,6 +139,8 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"/xctrace/", ".xml", "xctrace"},
 #endif
         {"/torchmemory/", ".pickle", "torchmemory"},
+        {"/flight/", ".pickle", "flight"},
+        {"/flight/", ".json", "flight"},
         {"/torchmemory/", ".json", "torchmemory"},
     };
     walk_tree("tests/format", kinds, sizeof kinds / sizeof *kinds);
@@ -168,6 +170,7 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"corpus/xctrace/", "", "xctrace"},
 #endif
         {"corpus/torchmemory/", "", "torchmemory"},
+        {"corpus/flight/", "", "flight"},
     };
     walk_tree("fuzz/corpus", seeds, sizeof seeds / sizeof *seeds);
     assert_true(looked_at > 100);

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/json/json.h"
 #include "model/host/stalls.h"
+#include "model/recorder/recorder.h"
 #include "model/roles/trace_roles.h"
 #include "report/gpu/gpu.h"
 #include "report/job/groups.h"
@@ -66,6 +67,25 @@ static const hd_report_column stall_columns[] = {
     {"name", HD_VALUE_STRING, "the operator in which it does; null: between operators"},
     {0}};
 
+static const hd_report_column recorded_columns[] = {
+    {"rank", HD_VALUE_INT, "null: unknown"},
+    {"group", HD_VALUE_STRING, "process group, as the dump names it"},
+    {"description", HD_VALUE_STRING, "as the program gave it"},
+    {"ranks", HD_VALUE_STRING, "of the group, as the dump lists them"},
+    {"record", HD_VALUE_INT, "number in the recorder's ring"},
+    {"point_to_point", HD_VALUE_BOOL, "sends and receives are counted separately"},
+    {"sequence", HD_VALUE_INT, "number within the group"},
+    {"operation", HD_VALUE_STRING, "nccl:all_reduce, nccl:send 0->1 …"},
+    {"state", HD_VALUE_STRING, "scheduled, started or completed"},
+    {"input_sizes", HD_VALUE_STRING, "JSON list of shapes"},
+    {"output_sizes", HD_VALUE_STRING, "JSON list of shapes"},
+    {"input_types", HD_VALUE_STRING, "JSON list"},
+    {"output_types", HD_VALUE_STRING, "JSON list"},
+    {"created", HD_VALUE_TIME, "when the host enqueued it"},
+    {"frame", HD_VALUE_STRING, "the innermost frame of the user's code that did"},
+    {"enqueued", HD_VALUE_INT, "number of the last collective that the rank enqueued in the group; null: unknown"},
+    {0}};
+
 /* Tables that are a report's, and which. */
 static const struct source {
     const char *table, *report, *of_report, *option;
@@ -89,6 +109,7 @@ static const hd_report_table_about tables[] = {
     {.name = "copies", .meaning = "of report copies, by step"},
     {.name = "memory", .meaning = "of report memory: its devices, with the peak"},
     {.name = "stalls", .meaning = "a row per millisecond or more in which the host stalls", .columns = stall_columns},
+    {.name = "recorded", .meaning = "a row per entry of PyTorch's flight recorder", .columns = recorded_columns},
     {.name = "trust", .meaning = "what is missing or impossible in the trace, as the trust of its reports has it"},
 };
 
@@ -400,6 +421,40 @@ static hd_status add_stalls(const summarizer *s, hd_error *err)
     return status == HD_OK && b ? finish(s, b, err) : status;
 }
 
+/* ---- the flight recorder ---- */
+
+static hd_status add_recorded(const summarizer *s, hd_error *err)
+{
+    gpu_texts texts = {0};
+    hd_recorded *list;
+    size_t count;
+    hd_table_builder *b = NULL;
+    hd_status status = hd_recorded_new(&list, &count, &texts, s->input.trace, err);
+    if (status == HD_OK && count) status = table_builder(&b, "recorded", recorded_columns, err);
+    for (size_t i = 0; b && i < count; i++) {
+        const hd_recorded *e = &list[i];
+        report_cell_int(b, s->about->rank != HD_NO_NUMBER ? s->about->rank : e->rank);
+        gpu_cell_text(b, &texts, e->group);
+        gpu_cell_text(b, &texts, e->description);
+        gpu_cell_text(b, &texts, e->ranks);
+        report_cell_int(b, e->record);
+        hd_table_add_bool(b, e->is_p2p);
+        report_cell_int(b, e->sequence);
+        gpu_cell_text(b, &texts, e->name);
+        gpu_cell_text(b, &texts, e->state);
+        gpu_cell_text(b, &texts, e->in_sizes);
+        gpu_cell_text(b, &texts, e->out_sizes);
+        gpu_cell_text(b, &texts, e->in_types);
+        gpu_cell_text(b, &texts, e->out_types);
+        report_cell_int(b, e->created_ns);
+        gpu_cell_text(b, &texts, e->frame);
+        report_cell_int(b, e->enqueued);
+    }
+    free(list);
+    gpu_texts_deinit(&texts);
+    return status == HD_OK && b ? finish(s, b, err) : status;
+}
+
 /* ---- tables of reports ---- */
 
 static hd_status add_of_report(const summarizer *s, const struct source *source, hd_error *err)
@@ -446,6 +501,7 @@ hd_status job_summarize(hd_job_member *out, const hd_trace *trace, const char *p
     if (status == HD_OK) status = add_collectives(&s, err);
     if (status == HD_OK) status = add_sums(&s, err);
     if (status == HD_OK) status = add_stalls(&s, err);
+    if (status == HD_OK) status = add_recorded(&s, err);
     for (size_t i = 0; i < SOURCES && status == HD_OK; i++) status = add_of_report(&s, &sources[i], err);
     hd_launches_free(launches);
     return status;

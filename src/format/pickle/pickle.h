@@ -4,8 +4,8 @@
  * must bound its depth and length. Objects, whose creation would run code, are PICKLE_OPAQUE. The graph stores 4 bytes
  * per value, the offset of the opcode that made it, which is decoded on access.
  */
-#ifndef HD_FORMAT_TORCHMEMORY_PICKLE_H
-#define HD_FORMAT_TORCHMEMORY_PICKLE_H
+#ifndef HD_FORMAT_PICKLE_PICKLE_H
+#define HD_FORMAT_PICKLE_PICKLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

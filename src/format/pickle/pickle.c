@@ -1,5 +1,5 @@
 /* pickle.c - the opcodes of a pickle that make plain values (protocols 0 to 5); nothing is looked up, or called */
-#include "format/torchmemory/pickle.h"
+#include "format/pickle/pickle.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,0 +1,238 @@
+/* recorder.c - entries of PyTorch's flight recorder, from slices and their arguments */
+#include "model/recorder/recorder.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/json/json.h"
+#include "base/map.h"
+#include "base/memory/vector.h"
+#include "base/text/decimal.h"
+#include "heddle/stacks.h"
+#include "model/args/args.h"
+#include "model/roles/python_frames.h"
+#include "trace/event.h"
+#include "trace/lazy.h"
+#include "trace/ranks.h"
+
+enum {
+    GROUP,
+    DESCRIPTION,
+    RANKS,
+    STATE,
+    IN_SIZES,
+    OUT_SIZES,
+    IN_TYPES,
+    OUT_TYPES,
+    TEXTS,
+    RECORD = TEXTS,
+    SEQUENCE,
+    CREATED,
+    STARTED,
+    COMPLETED,
+    GROUP_NUMBER,
+    IS_P2P,
+    ARGUMENTS
+};
+static const char *const names[ARGUMENTS] = {"Process Group Name",
+                                             "Process Group Description",
+                                             "Process Group Ranks",
+                                             "state",
+                                             "input_sizes",
+                                             "output_sizes",
+                                             "input_dtypes",
+                                             "output_dtypes",
+                                             "record_id",
+                                             "Seq",
+                                             "time_created_ns",
+                                             "time_discovered_started_ns",
+                                             "time_discovered_completed_ns",
+                                             "pg_id",
+                                             "is_p2p"};
+
+typedef struct recorder {
+    const hd_trace *trace;
+    gpu_texts *texts;
+    gpu_arg args[ARGUMENTS];
+    hd_trace_stacks *stacks;
+    uint32_t *frames; /* by node: text + 1, 0: not looked at */
+    char *status;     /* pg_status; NULL: none */
+    hd_map enqueued;  /* by number of a group; HD_NONE: unknown */
+    uint32_t enqueued_count;
+    hd_recorded *list;
+    size_t count, capacity;
+} recorder;
+
+/* ---- frames ---- */
+
+/* "step (train.py:42)" as "train.py(42): step". false: it has no such place. */
+static bool rewrite_frame(hd_bytes *out, hd_string name)
+{
+    out->size = 0;
+    if (!name.size || name.data[name.size - 1] != ')') return false;
+    const char *open = memrchr(name.data, '(', name.size), *colon = memrchr(name.data, ':', name.size);
+    if (!open || !colon || colon < open || open < name.data + 2) return false;
+    hd_bytes_put(out, open + 1, (size_t)(colon - open - 1));
+    hd_bytes_put(out, "(", 1);
+    hd_bytes_put(out, colon + 1, (size_t)(name.data + name.size - colon - 1));
+    hd_bytes_put(out, ": ", 2);
+    hd_bytes_put(out, name.data, (size_t)(open - 1 - name.data));
+    return !out->failed;
+}
+
+static bool is_python(hd_string frame)
+{
+    return memmem(frame.data, frame.size, ".py(", 4) != NULL;
+}
+
+/* The innermost frame of the highest level. */
+static bool find_frame(uint32_t *out, recorder *r, uint32_t node)
+{
+    const hd_stacks *tree = hd_trace_stacks_tree(r->stacks);
+    hd_string best = {NULL, 0};
+    int level = -1;
+    hd_bytes text = {0};
+    *out = HD_NONE;
+    if (node == HD_STACK_NONE) return true;
+    if (r->frames[node]) {
+        *out = r->frames[node] - 1;
+        return true;
+    }
+    for (uint32_t at = node; at != HD_STACK_NONE; at = hd_stacks_at(tree, at).caller) {
+        hd_string name = hd_stacks_text(tree, hd_stacks_at(tree, at).name), frame;
+        bool is_place = rewrite_frame(&text, name);
+        frame = (hd_string){(const char *)text.data, text.size};
+        int own = is_place && is_python(frame) ? 1 + (int)hd_frame_level_of(frame) : 0;
+        if (own > level) {
+            level = own;
+            best = name;
+        }
+    }
+    bool fine = !text.failed;
+    hd_bytes_deinit(&text);
+    if (fine) *out = gpu_text(r->texts, best.data, best.size);
+    r->frames[node] = *out + 1;
+    return fine && *out != HD_NONE;
+}
+
+/* ---- entries ---- */
+
+/* A whole number, which JSON's dumps have as text; HD_NONE: there is none. */
+static uint32_t look_up_enqueued(const recorder *r, int64_t group)
+{
+    char key[24];
+    const char *found, *value;
+    size_t size;
+    int64_t out;
+    snprintf(key, sizeof key, "%lld", (long long)group);
+    if (!hd_json_find(&found, &size, r->status, key) || *found != '{') return HD_NONE;
+    if (!hd_json_find(&value, &size, found, "last_enqueued_collective")) return HD_NONE;
+    bool quoted = *value == '"' && size >= 2;
+    bool fine = hd_fixed_parse_whole(&out, value + quoted, size - 2 * quoted);
+    return fine && out >= 0 && out < HD_NONE ? (uint32_t)out : HD_NONE;
+}
+
+/* false: no memory. Each group of the first GROUPS is looked up once, so that time does not grow with their product. */
+static bool find_enqueued(int64_t *out, recorder *r, int64_t group)
+{
+    enum { GROUPS = 4096 };
+    uint32_t value = HD_NONE;
+    *out = HD_NO_NUMBER;
+    if (!r->status || group == HD_NO_NUMBER) return true;
+    if (!hd_map_get(&value, &r->enqueued, (uint64_t)group, 0)) {
+        if (r->enqueued_count == GROUPS) return true;
+        r->enqueued_count++;
+        value = look_up_enqueued(r, group);
+        if (!hd_map_set(&r->enqueued, (uint64_t)group, 0, value)) return false;
+    }
+    if (value != HD_NONE) *out = value;
+    return true;
+}
+
+static bool add_entry(recorder *r, const hd_block *block, uint32_t row, const hd_event *event)
+{
+    int64_t numbers[ARGUMENTS];
+    uint32_t texts[TEXTS];
+    hd_value value;
+    hd_string name = hd_trace_string(r->trace, event->name);
+    for (int i = 0; i < TEXTS; i++)
+        if (!gpu_arg_written(&texts[i], r->texts, &r->args[i], block, row)) return false;
+    for (int i = TEXTS; i < ARGUMENTS; i++)
+        if (!gpu_arg_whole(&numbers[i], &r->args[i], block, row)) numbers[i] = HD_NO_NUMBER;
+    for (int i = CREATED; i <= COMPLETED; i++)
+        if (numbers[i] <= 0) numbers[i] = HD_NO_TIME;
+    hd_recorded e = {.name = gpu_text(r->texts, name.data, name.size),
+                     .group = texts[GROUP],
+                     .description = texts[DESCRIPTION],
+                     .ranks = texts[RANKS],
+                     .state = texts[STATE],
+                     .in_sizes = texts[IN_SIZES],
+                     .out_sizes = texts[OUT_SIZES],
+                     .in_types = texts[IN_TYPES],
+                     .out_types = texts[OUT_TYPES],
+                     .is_p2p =
+                         gpu_arg_get(&value, &r->args[IS_P2P], block, row) && value.type == HD_ARG_BOOL && value.bits,
+                     .rank = hd_trace_rank_of(r->trace, event->track),
+                     .record = numbers[RECORD],
+                     .sequence = numbers[SEQUENCE],
+                     .created_ns = numbers[CREATED],
+                     .started_ns = numbers[STARTED],
+                     .completed_ns = numbers[COMPLETED]};
+    if (!find_enqueued(&e.enqueued, r, numbers[GROUP_NUMBER])) return false;
+    if (e.name == HD_NONE || !find_frame(&e.frame, r, hd_trace_stacks_of(r->stacks, event))) return false;
+    if (!hd_grow((void **)&r->list, &r->capacity, r->count, sizeof *r->list)) return false;
+    r->list[r->count++] = e;
+    return true;
+}
+
+static bool add_entries(recorder *r, uint32_t category)
+{
+    bool fine = true;
+    for (size_t i = 0; fine && i < hd_trace_block_count(r->trace, HD_KIND_SLICE); i++) {
+        const hd_block *block = hd_trace_block_at(r->trace, HD_KIND_SLICE, i);
+        for (uint32_t row = 0; fine && row < block->row_count; row++) {
+            hd_event event;
+            hd_block_event(&event, block, row);
+            if (event.category == category) fine = add_entry(r, block, row, &event);
+        }
+        hd_trace_release(r->trace, block);
+    }
+    return fine;
+}
+
+hd_status hd_recorded_new(hd_recorded **out, size_t *out_count, gpu_texts *texts, const hd_trace *trace, hd_error *err)
+{
+    enum { STATUS_LIMIT = 1 << 20 };
+    recorder r = {.trace = trace, .texts = texts};
+    uint32_t category = hd_trace_find_string(trace, HD_FLIGHT_CATEGORY, strlen(HD_FLIGHT_CATEGORY));
+    hd_string status_text = hd_trace_metadata_find(trace, "pg_status");
+    *out = NULL;
+    *out_count = 0;
+    if (category == HD_NONE) return HD_OK;
+    hd_status status = hd_trace_stacks_new(&r.stacks, trace, err);
+    bool fine = true;
+    for (int i = 0; i < ARGUMENTS; i++) fine &= gpu_arg_init(&r.args[i], trace, names[i]);
+    if (status == HD_OK)
+        r.frames = calloc((size_t)hd_stacks_count(hd_trace_stacks_tree(r.stacks)) + 1, sizeof *r.frames);
+    if (status_text.size && status_text.size <= STATUS_LIMIT && *status_text.data == '{') {
+        r.status = calloc(1, status_text.size + HD_JSON_PADDING);
+        if (r.status) memcpy(r.status, status_text.data, status_text.size);
+        fine &= r.status != NULL;
+    }
+    if (status == HD_OK && !(fine && r.frames && add_entries(&r, category))) status = HD_NOMEM(err);
+    for (int i = 0; i < ARGUMENTS; i++) gpu_arg_deinit(&r.args[i]);
+    hd_trace_stacks_free(r.stacks);
+    free(r.frames);
+    free(r.status);
+    hd_map_deinit(&r.enqueued);
+    if (status != HD_OK) {
+        free(r.list);
+        return status;
+    }
+    *out = r.list;
+    *out_count = r.count;
+    return HD_OK;
+}

@@ -1,0 +1,240 @@
+/* judge.c - what is wrong in the collectives of a group: missing, different, unfinished
+ *
+ * A group is judged up to its first collective that some rank did not enqueue, or that does not end: those behind it are
+ * consequences. What a ring may have lost is never missing.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory/vector.h"
+#include "base/sorted.h"
+#include "base/text/decimal.h"
+#include "report/gpu/gpu.h"
+#include "report/job/hang/impl.h"
+
+static bool add_issue(hang *h, const hang_issue *issue)
+{
+    if (!hd_grow((void **)&h->issues, &h->issue_capacity, h->issue_count, sizeof *h->issues)) return false;
+    h->issues[h->issue_count++] = *issue;
+    return true;
+}
+
+/* ---- a collective ---- */
+
+/* Whether its sizes are the same on all ranks. */
+static bool has_one_size(hd_string operation)
+{
+    if (operation.size > 2 && memcmp(operation.data + operation.size - 2, "_v", 2) == 0) return false;
+    switch (gpu_collective_of(operation)) {
+    case GPU_ALL_REDUCE:
+    case GPU_ALL_GATHER:
+    case GPU_REDUCE_SCATTER:
+    case GPU_BROADCAST:
+    case GPU_REDUCE: return true;
+    default: return false;
+    }
+}
+
+static bool differs(const hang *h, const hang_entry *a, const hang_entry *b, hang_problem problem)
+{
+    if (problem == HANG_OPERATION) return a->operation != b->operation;
+    if (a->operation != b->operation) return false;
+    if (problem == HANG_TYPES) return a->in_types != b->in_types || a->out_types != b->out_types;
+    return has_one_size(gpu_text_of(&h->texts, a->operation)) &&
+           (a->in_sizes != b->in_sizes || a->out_sizes != b->out_sizes);
+}
+
+/* The entry that most are like, of several the first. Of more than KINDS kinds only the first are counted. */
+static size_t find_usual(const hang *h, size_t first, size_t end)
+{
+    enum { KINDS = 16 };
+    size_t best = first, most = 0, kinds = 0;
+    for (size_t i = first; i < end && kinds < KINDS; i++) {
+        size_t alike = 0, tried = 0;
+        for (size_t k = first; k < i && !tried; k++) /* one of its kind was counted */
+            tried = !differs(h, &h->entries[i], &h->entries[k], HANG_OPERATION) &&
+                    !differs(h, &h->entries[i], &h->entries[k], HANG_SIZES) &&
+                    !differs(h, &h->entries[i], &h->entries[k], HANG_TYPES);
+        if (tried) continue;
+        kinds++;
+        for (size_t k = i; k < end; k++)
+            alike += !differs(h, &h->entries[i], &h->entries[k], HANG_OPERATION) &&
+                     !differs(h, &h->entries[i], &h->entries[k], HANG_SIZES) &&
+                     !differs(h, &h->entries[i], &h->entries[k], HANG_TYPES);
+        if (alike > most) {
+            most = alike;
+            best = i;
+        }
+        if (2 * alike >= end - first) break;
+    }
+    return best;
+}
+
+/* The number of its completed collectives may be higher: the watchdog notices the end of the later one first. */
+static bool is_unfinished(const hang *h, const hang_entry *e)
+{
+    const hang_seat *seat = hang_find_seat(h, e->group, e->rank);
+    return !hang_is_state(h, e, "completed") &&
+           !(seat && seat->completed != HD_NO_NUMBER && seat->completed > e->sequence);
+}
+
+/* Entries [first, end) are one collective. *out_stops: what follows is a consequence. */
+static bool judge_collective(hang *h, bool *out_stops, const hang_seat *seats, size_t seat_count, size_t first,
+                             size_t end)
+{
+    const size_t usual = find_usual(h, first, end);
+    hang_issue issue = {.time = INT64_MAX, .other = usual};
+    size_t unfinished = 0, before = h->issue_count;
+    for (size_t i = first; i < end; i++) {
+        const hang_entry *e = &h->entries[i];
+        if (e->created != HD_NO_TIME && e->created < issue.time) issue.time = e->created;
+        unfinished += is_unfinished(h, e);
+    }
+    issue.waiting = unfinished;
+    issue.is_complete = !unfinished;
+    for (size_t i = first; i < end; i++) {
+        for (hang_problem p = HANG_OPERATION; p <= HANG_TYPES; p++) {
+            if (!differs(h, &h->entries[i], &h->entries[usual], p)) continue;
+            issue.problem = p;
+            issue.rank = h->entries[i].rank;
+            issue.own = i;
+            if (!add_issue(h, &issue)) return false;
+        }
+    }
+    *out_stops = unfinished > 0;
+    if (!unfinished) return true;
+    for (size_t s = 0, at = first; s < seat_count; s++) {
+        const hang_seat *seat = &seats[s];
+        while (at < end && h->entries[at].rank < seat->rank) at++;
+        if (at < end && h->entries[at].rank == seat->rank) continue;
+        bool is_missing = seat->has_dump && h->entries[first].place == 0 && seat->last != HD_NO_NUMBER &&
+                          seat->last < h->entries[first].sequence;
+        if (seat->has_dump && !is_missing) continue;
+        issue.problem = seat->has_dump ? HANG_MISSING : HANG_NO_DUMP;
+        issue.rank = seat->rank;
+        issue.own = SIZE_MAX;
+        if (!add_issue(h, &issue)) return false;
+    }
+    if (h->issue_count > before) return true;
+    issue.problem = HANG_UNFINISHED;
+    for (size_t i = first; i < end; i++) {
+        if (!is_unfinished(h, &h->entries[i])) continue;
+        issue.rank = h->entries[i].rank;
+        issue.own = i;
+        if (!add_issue(h, &issue)) return false;
+    }
+    return true;
+}
+
+/* ---- sends and receives ---- */
+
+typedef struct message_key {
+    uint32_t group, operation;
+    int64_t rank;
+} message_key;
+
+/* "nccl:recv 1<-0" of "nccl:send 0->1", and the place in the group of the rank that does it. false: another name. */
+static bool name_other_end(char *out, size_t size, int64_t *out_place, hd_string name)
+{
+    char text[80], backend[16], word[8], arrow[4];
+    long long own, other;
+    if (name.size >= sizeof text) return false;
+    memcpy(text, name.data, name.size);
+    text[name.size] = '\0';
+    if (sscanf(text, "%15[a-z]:%7[a-z] %lld%3[<>-]%lld", backend, word, &own, arrow, &other) != 5) return false;
+    bool sends = strcmp(word, "send") == 0;
+    if (!sends && strcmp(word, "recv") != 0) return false;
+    snprintf(out, size, "%s:%s %lld%s%lld", backend, sends ? "recv" : "send", other, sends ? "<-" : "->", own);
+    *out_place = other;
+    return true;
+}
+
+/* The group's seats are in the order of ranks, as PyTorch numbers them. */
+static bool judge_message(hang *h, gpu_groups *unfinished, const hang_seat *seats, size_t seat_count, size_t at)
+{
+    const hang_entry *e = &h->entries[at];
+    char text[96];
+    int64_t place;
+    hang_issue issue = {
+        .problem = HANG_UNFINISHED, .rank = e->rank, .time = e->created, .own = at, .other = at, .waiting = 1};
+    if (name_other_end(text, sizeof text, &place, gpu_text_of(&h->texts, e->operation)) && place >= 0 &&
+        (uint64_t)place < seat_count) {
+        const hang_seat *peer = &seats[place];
+        message_key key = {e->group, gpu_text(&h->texts, text, strlen(text)), peer->rank};
+        uint32_t known = unfinished->count;
+        uint32_t number = key.operation == HD_NONE ? HD_NONE : gpu_group(unfinished, &key);
+        if (number == HD_NONE) return false;
+        if (!peer->has_dump || number >= known) {
+            issue.problem = peer->has_dump ? HANG_MISSING : HANG_NO_DUMP;
+            issue.rank = peer->rank;
+            issue.own = SIZE_MAX;
+        }
+    }
+    return add_issue(h, &issue);
+}
+
+/* Entries [first, end) are those of a group. The first unfinished one of each rank and name is judged. */
+static bool judge_messages(hang *h, const hang_seat *seats, size_t seat_count, size_t first, size_t end)
+{
+    gpu_groups unfinished = {.key_size = sizeof(message_key)}, judged = {.key_size = sizeof(message_key)};
+    bool fine = true;
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t i = first; i < end && fine; i++) {
+            const hang_entry *e = &h->entries[i];
+            if (hang_is_state(h, e, "completed")) continue;
+            const message_key key = {e->group, e->operation, e->rank};
+            uint32_t known = judged.count;
+            uint32_t number = gpu_group(pass ? &judged : &unfinished, &key);
+            fine =
+                number != HD_NONE && (!pass || number < known || judge_message(h, &unfinished, seats, seat_count, i));
+        }
+    }
+    gpu_groups_deinit(&unfinished);
+    gpu_groups_deinit(&judged);
+    return fine;
+}
+
+/* ---- groups ---- */
+
+static bool is_same(const hang_entry *a, const hang_entry *b)
+{
+    return a->group == b->group && a->is_p2p == b->is_p2p && a->sequence == b->sequence && a->place == b->place;
+}
+
+static bool judge_group(hang *h, const hang_seat *seats, size_t seat_count, size_t first, size_t end)
+{
+    bool stops = false, fine = true;
+    size_t i = first;
+    for (size_t next; i < end && !h->entries[i].is_p2p && fine && !stops; i = next) {
+        for (next = i + 1; next < end && is_same(&h->entries[i], &h->entries[next]);) next++;
+        fine = judge_collective(h, &stops, seats, seat_count, i, next);
+    }
+    while (i < end && !h->entries[i].is_p2p) i++;
+    return fine && judge_messages(h, seats, seat_count, i, end);
+}
+
+static int compare_issues(const void *a, const void *b)
+{
+    const hang_issue *x = a, *y = b;
+    int order = x->is_complete - y->is_complete;
+    if (!order) order = (x->time > y->time) - (x->time < y->time);
+    if (!order) order = (int)x->problem - (int)y->problem;
+    return order ? order : (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+bool hang_judge(hang *h)
+{
+    bool fine = true;
+    size_t seat = 0;
+    for (size_t i = 0, end; i < h->count && fine; i = end) {
+        const uint32_t group = h->entries[i].group;
+        for (end = i + 1; end < h->count && h->entries[end].group == group;) end++;
+        while (seat < h->seat_count && h->seats[seat].group < group) seat++;
+        size_t last = seat;
+        while (last < h->seat_count && h->seats[last].group == group) last++;
+        fine = judge_group(h, h->seats + seat, last - seat, i, end);
+    }
+    if (fine) hd_sort(h->issues, h->issue_count, sizeof *h->issues, compare_issues);
+    return fine;
+}
