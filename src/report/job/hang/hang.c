@@ -91,7 +91,7 @@ static int compare_entries(const void *a, const void *b)
     return order ? order : job_compare_numbers(x->record, y->record);
 }
 
-/* Coalesced collectives share a number; those of each rank are told apart by their order. */
+/* Coalesced collectives share a number; those of each rank are distinguished by their order. */
 static void sort_entries(hang *h)
 {
     hd_sort(h->entries, h->count, sizeof *h->entries, compare_entries);
@@ -142,25 +142,25 @@ static bool make_ranks(hang *h, const hd_job *job)
     return true;
 }
 
-/* ---- seats ---- */
+/* ---- members ---- */
 
-static int compare_seats(const void *a, const void *b)
+static int compare_members(const void *a, const void *b)
 {
-    const hang_seat *x = a, *y = b;
+    const hang_member *x = a, *y = b;
     int order = job_compare_numbers(x->group, y->group);
     return order ? order : job_compare_numbers(x->rank, y->rank);
 }
 
-hang_seat *hang_find_seat(const hang *h, uint32_t group, int64_t rank)
+hang_member *hang_find_member(const hang *h, uint32_t group, int64_t rank)
 {
-    const hang_seat key = {.group = group, .rank = rank};
-    return h->seat_count ? bsearch(&key, h->seats, h->seat_count, sizeof key, compare_seats) : NULL;
+    const hang_member key = {.group = group, .rank = rank};
+    return h->member_count ? bsearch(&key, h->members, h->member_count, sizeof key, compare_members) : NULL;
 }
 
-static bool add_seat(hang *h, uint32_t group, int64_t rank)
+static bool add_member(hang *h, uint32_t group, int64_t rank)
 {
-    if (!hd_grow((void **)&h->seats, &h->seat_capacity, h->seat_count, sizeof *h->seats)) return false;
-    h->seats[h->seat_count++] = (hang_seat){.group = group,
+    if (!hd_grow((void **)&h->members, &h->member_capacity, h->member_count, sizeof *h->members)) return false;
+    h->members[h->member_count++] = (hang_member){.group = group,
                                             .rank = rank,
                                             .has_dump = find_rank(h, rank) != NULL,
                                             .first = HD_NO_NUMBER,
@@ -177,7 +177,7 @@ static void raise_to(int64_t *number, int64_t value)
 }
 
 /* By the list of ranks of each group, and by its entries. */
-static bool make_seats(hang *h)
+static bool make_members(hang *h)
 {
     size_t kept = 0;
     bool fine = true;
@@ -185,41 +185,41 @@ static bool make_seats(hang *h)
         int64_t rank;
         const uint32_t ranks = hang_group_at(h, g)->ranks;
         for (size_t at = 0; ranks != HD_NONE && fine && job_next_rank(&rank, gpu_text_of(&h->texts, ranks), &at);)
-            fine = add_seat(h, g, rank);
+            fine = add_member(h, g, rank);
     }
     for (size_t i = 0; i < h->count && fine; i++)
         if (i == 0 || h->entries[i].group != h->entries[i - 1].group || h->entries[i].rank != h->entries[i - 1].rank)
-            fine = add_seat(h, h->entries[i].group, h->entries[i].rank);
+            fine = add_member(h, h->entries[i].group, h->entries[i].rank);
     if (!fine) return false;
-    hd_sort(h->seats, h->seat_count, sizeof *h->seats, compare_seats);
-    for (size_t i = 0; i < h->seat_count; i++)
-        if (!kept || compare_seats(&h->seats[kept - 1], &h->seats[i]) != 0) h->seats[kept++] = h->seats[i];
-    h->seat_count = kept;
+    hd_sort(h->members, h->member_count, sizeof *h->members, compare_members);
+    for (size_t i = 0; i < h->member_count; i++)
+        if (!kept || compare_members(&h->members[kept - 1], &h->members[i]) != 0) h->members[kept++] = h->members[i];
+    h->member_count = kept;
     return true;
 }
 
 /* The ring has the last entries, so the highest number in it is the last one; but a dump of active ones alone leaves
  * complete ones out, which the status of the group knows. The status counts messages as well: it is of use only in a
  * group without. A rank without an entry of the group enqueued nothing, if nothing fell out of its ring. */
-static void fill_seats(hang *h)
+static void fill_members(hang *h)
 {
     for (size_t i = 0; i < h->count; i++) {
         const hang_entry *e = &h->entries[i];
-        hang_seat *seat = hang_find_seat(h, e->group, e->rank);
-        seat->entries++;
-        seat->newest = i;
+        hang_member *member = hang_find_member(h, e->group, e->rank);
+        member->entries++;
+        member->newest = i;
         if (e->is_p2p) continue;
-        if (seat->first == HD_NO_NUMBER) seat->first = e->sequence;
-        raise_to(&seat->last, e->sequence);
-        if (!hang_is_state(h, e, "scheduled")) raise_to(&seat->started, e->sequence);
-        if (hang_is_state(h, e, "completed")) raise_to(&seat->completed, e->sequence);
+        if (member->first == HD_NO_NUMBER) member->first = e->sequence;
+        raise_to(&member->last, e->sequence);
+        if (!hang_is_state(h, e, "scheduled")) raise_to(&member->started, e->sequence);
+        if (hang_is_state(h, e, "completed")) raise_to(&member->completed, e->sequence);
     }
-    for (size_t i = 0; i < h->seat_count; i++) {
-        hang_seat *seat = &h->seats[i];
-        const hang_rank *rank = find_rank(h, seat->rank);
-        const hang_entry *e = seat->newest == SIZE_MAX ? NULL : &h->entries[seat->newest];
-        if (e && !e->is_p2p && e->enqueued != HD_NO_NUMBER) raise_to(&seat->last, e->enqueued);
-        if (!e && rank && (rank->newest == SIZE_MAX || rank->first_record == 0)) seat->last = -1;
+    for (size_t i = 0; i < h->member_count; i++) {
+        hang_member *member = &h->members[i];
+        const hang_rank *rank = find_rank(h, member->rank);
+        const hang_entry *e = member->newest == SIZE_MAX ? NULL : &h->entries[member->newest];
+        if (e && !e->is_p2p && e->enqueued != HD_NO_NUMBER) raise_to(&member->last, e->enqueued);
+        if (!e && rank && (rank->newest == SIZE_MAX || rank->first_record == 0)) member->last = -1;
     }
 }
 
@@ -329,19 +329,19 @@ static hd_status add_ranks(hd_report *out, const hang *h, hd_error *err)
 {
     hd_table_builder *b;
     HD_TRY(report_builder(&b, &report_hang_about, "ranks", err));
-    for (size_t i = 0; i < h->seat_count; i++) {
-        const hang_seat *seat = &h->seats[i];
-        const hang_rank *rank = find_rank(h, seat->rank);
-        const hang_entry *e = seat->newest == SIZE_MAX ? NULL : &h->entries[seat->newest];
-        if (!seat->has_dump) continue;
-        group_cells(b, h, seat->group);
-        report_cell_int(b, seat->rank);
-        report_cell_int(b, seat->last);
-        report_cell_int(b, seat->started);
-        report_cell_int(b, seat->completed);
-        report_cell_int(b, seat->first);
+    for (size_t i = 0; i < h->member_count; i++) {
+        const hang_member *member = &h->members[i];
+        const hang_rank *rank = find_rank(h, member->rank);
+        const hang_entry *e = member->newest == SIZE_MAX ? NULL : &h->entries[member->newest];
+        if (!member->has_dump) continue;
+        group_cells(b, h, member->group);
+        report_cell_int(b, member->rank);
+        report_cell_int(b, member->last);
+        report_cell_int(b, member->started);
+        report_cell_int(b, member->completed);
+        report_cell_int(b, member->first);
         report_cell_int(b, rank->first_record);
-        hd_table_add_count(b, seat->entries);
+        hd_table_add_count(b, member->entries);
         gpu_cell_text(b, &h->texts, e ? e->operation : HD_NONE);
         gpu_cell_text(b, &h->texts, e ? e->state : HD_NONE);
         gpu_cell_text(b, &h->texts, e ? e->frame : HD_NONE);
@@ -349,25 +349,25 @@ static hd_status add_ranks(hd_report *out, const hang *h, hd_error *err)
     return report_add(out, b, err);
 }
 
-static int compare_seats_of_rank(const void *a, const void *b)
+static int compare_members_of_rank(const void *a, const void *b)
 {
-    const hang_seat *x = a, *y = b;
+    const hang_member *x = a, *y = b;
     int order = job_compare_numbers(x->rank, y->rank);
     return order ? order : job_compare_numbers(x->group, y->group);
 }
 
-/* Sorts the seats anew: the last table. */
+/* Sorts the members anew: the last table. */
 static hd_status add_missing(hd_report *out, hang *h, hd_error *err)
 {
     hd_table_builder *b;
     HD_TRY(report_builder(&b, &report_hang_about, "missing", err));
-    hd_sort(h->seats, h->seat_count, sizeof *h->seats, compare_seats_of_rank);
-    for (size_t i = 0, end; i < h->seat_count; i = end) {
-        for (end = i + 1; end < h->seat_count && h->seats[end].rank == h->seats[i].rank;) end++;
-        if (h->seats[i].has_dump) continue;
-        report_cell_int(b, h->seats[i].rank);
+    hd_sort(h->members, h->member_count, sizeof *h->members, compare_members_of_rank);
+    for (size_t i = 0, end; i < h->member_count; i = end) {
+        for (end = i + 1; end < h->member_count && h->members[end].rank == h->members[i].rank;) end++;
+        if (h->members[i].has_dump) continue;
+        report_cell_int(b, h->members[i].rank);
         hd_table_add_count(b, end - i);
-        gpu_cell_text(b, &h->texts, hang_group_at(h, h->seats[i].group)->name);
+        gpu_cell_text(b, &h->texts, hang_group_at(h, h->members[i].group)->name);
     }
     return report_add(out, b, err);
 }
@@ -382,8 +382,8 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
         status = job_each_table(&input->job, 1, NULL, "recorded", wanted, COLUMNS, lost, take_member, &h, err);
     if (status == HD_OK) {
         sort_entries(&h);
-        bool fine = make_ranks(&h, input->job) && make_seats(&h);
-        if (fine) fill_seats(&h);
+        bool fine = make_ranks(&h, input->job) && make_members(&h);
+        if (fine) fill_members(&h);
         if (!fine || !hang_judge(&h)) status = HD_NOMEM(err);
     }
     if (status == HD_OK) status = add_culprits(out, &h, err);
@@ -397,7 +397,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     gpu_groups_deinit(&h.group_keys);
     gpu_texts_deinit(&h.texts);
     free(h.entries);
-    free(h.seats);
+    free(h.members);
     free(h.ranks);
     free(h.issues);
     return status;

@@ -23,14 +23,14 @@ typedef struct hang_group {
 } hang_group;
 
 /* A rank of a group. Numbers are those of collectives; HD_NO_NUMBER: none, or unknown. */
-typedef struct hang_seat {
+typedef struct hang_member {
     uint32_t group;
     bool has_dump;
     int64_t rank;
     int64_t first, last, started, completed; /* the lowest in its ring; the highest enqueued, started, complete */
     uint64_t entries;
     size_t newest; /* entry with the highest number, SIZE_MAX: none */
-} hang_seat;
+} hang_member;
 
 /* A rank whose dump is there. */
 typedef struct hang_rank {
@@ -61,8 +61,8 @@ typedef struct hang {
     gpu_groups group_keys; /* hang_group */
     hang_entry *entries;   /* by group, point to point, number, place, rank */
     size_t count, capacity;
-    hang_seat *seats; /* by group and rank */
-    size_t seat_count, seat_capacity;
+    hang_member *members; /* by group and rank */
+    size_t member_count, member_capacity;
     hang_rank *ranks; /* by rank */
     size_t rank_count;
     hang_issue *issues; /* by time */
@@ -74,7 +74,7 @@ static inline const hang_group *hang_group_at(const hang *h, uint32_t group)
     return gpu_group_key(&h->group_keys, group);
 }
 /* NULL: the rank is not of the group. */
-hang_seat *hang_find_seat(const hang *h, uint32_t group, int64_t rank);
+hang_member *hang_find_member(const hang *h, uint32_t group, int64_t rank);
 bool hang_is_state(const hang *h, const hang_entry *e, const char *state);
 
 /* Fills the issues. false: no memory. */

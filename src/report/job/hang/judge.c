@@ -74,13 +74,13 @@ static size_t find_usual(const hang *h, size_t first, size_t end)
 /* The number of its completed collectives may be higher: the watchdog notices the end of the later one first. */
 static bool is_unfinished(const hang *h, const hang_entry *e)
 {
-    const hang_seat *seat = hang_find_seat(h, e->group, e->rank);
+    const hang_member *member = hang_find_member(h, e->group, e->rank);
     return !hang_is_state(h, e, "completed") &&
-           !(seat && seat->completed != HD_NO_NUMBER && seat->completed > e->sequence);
+           !(member && member->completed != HD_NO_NUMBER && member->completed > e->sequence);
 }
 
 /* Entries [first, end) are one collective. *out_stops: what follows is a consequence. */
-static bool judge_collective(hang *h, bool *out_stops, const hang_seat *seats, size_t seat_count, size_t first,
+static bool judge_collective(hang *h, bool *out_stops, const hang_member *members, size_t member_count, size_t first,
                              size_t end)
 {
     const size_t usual = find_usual(h, first, end);
@@ -104,15 +104,15 @@ static bool judge_collective(hang *h, bool *out_stops, const hang_seat *seats, s
     }
     *out_stops = unfinished > 0;
     if (!unfinished) return true;
-    for (size_t s = 0, at = first; s < seat_count; s++) {
-        const hang_seat *seat = &seats[s];
-        while (at < end && h->entries[at].rank < seat->rank) at++;
-        if (at < end && h->entries[at].rank == seat->rank) continue;
-        bool is_missing = seat->has_dump && h->entries[first].place == 0 && seat->last != HD_NO_NUMBER &&
-                          seat->last < h->entries[first].sequence;
-        if (seat->has_dump && !is_missing) continue;
-        issue.problem = seat->has_dump ? HANG_MISSING : HANG_NO_DUMP;
-        issue.rank = seat->rank;
+    for (size_t s = 0, at = first; s < member_count; s++) {
+        const hang_member *member = &members[s];
+        while (at < end && h->entries[at].rank < member->rank) at++;
+        if (at < end && h->entries[at].rank == member->rank) continue;
+        bool is_missing = member->has_dump && h->entries[first].place == 0 && member->last != HD_NO_NUMBER &&
+                          member->last < h->entries[first].sequence;
+        if (member->has_dump && !is_missing) continue;
+        issue.problem = member->has_dump ? HANG_MISSING : HANG_NO_DUMP;
+        issue.rank = member->rank;
         issue.own = SIZE_MAX;
         if (!add_issue(h, &issue)) return false;
     }
@@ -150,8 +150,8 @@ static bool name_other_end(char *out, size_t size, int64_t *out_place, hd_string
     return true;
 }
 
-/* The group's seats are in the order of ranks, as PyTorch numbers them. */
-static bool judge_message(hang *h, gpu_groups *unfinished, const hang_seat *seats, size_t seat_count, size_t at)
+/* The group's members are in the order of ranks, as PyTorch numbers them. */
+static bool judge_message(hang *h, gpu_groups *unfinished, const hang_member *members, size_t member_count, size_t at)
 {
     const hang_entry *e = &h->entries[at];
     char text[96];
@@ -159,8 +159,8 @@ static bool judge_message(hang *h, gpu_groups *unfinished, const hang_seat *seat
     hang_issue issue = {
         .problem = HANG_UNFINISHED, .rank = e->rank, .time = e->created, .own = at, .other = at, .waiting = 1};
     if (name_other_end(text, sizeof text, &place, gpu_text_of(&h->texts, e->operation)) && place >= 0 &&
-        (uint64_t)place < seat_count) {
-        const hang_seat *peer = &seats[place];
+        (uint64_t)place < member_count) {
+        const hang_member *peer = &members[place];
         message_key key = {e->group, gpu_text(&h->texts, text, strlen(text)), peer->rank};
         uint32_t known = unfinished->count;
         uint32_t number = key.operation == HD_NONE ? HD_NONE : gpu_group(unfinished, &key);
@@ -175,7 +175,7 @@ static bool judge_message(hang *h, gpu_groups *unfinished, const hang_seat *seat
 }
 
 /* Entries [first, end) are those of a group. The first unfinished one of each rank and name is judged. */
-static bool judge_messages(hang *h, const hang_seat *seats, size_t seat_count, size_t first, size_t end)
+static bool judge_messages(hang *h, const hang_member *members, size_t member_count, size_t first, size_t end)
 {
     gpu_groups unfinished = {.key_size = sizeof(message_key)}, judged = {.key_size = sizeof(message_key)};
     bool fine = true;
@@ -187,7 +187,7 @@ static bool judge_messages(hang *h, const hang_seat *seats, size_t seat_count, s
             uint32_t known = judged.count;
             uint32_t number = gpu_group(pass ? &judged : &unfinished, &key);
             fine =
-                number != HD_NONE && (!pass || number < known || judge_message(h, &unfinished, seats, seat_count, i));
+                number != HD_NONE && (!pass || number < known || judge_message(h, &unfinished, members, member_count, i));
         }
     }
     gpu_groups_deinit(&unfinished);
@@ -202,16 +202,16 @@ static bool is_same(const hang_entry *a, const hang_entry *b)
     return a->group == b->group && a->is_p2p == b->is_p2p && a->sequence == b->sequence && a->place == b->place;
 }
 
-static bool judge_group(hang *h, const hang_seat *seats, size_t seat_count, size_t first, size_t end)
+static bool judge_group(hang *h, const hang_member *members, size_t member_count, size_t first, size_t end)
 {
     bool stops = false, fine = true;
     size_t i = first;
     for (size_t next; i < end && !h->entries[i].is_p2p && fine && !stops; i = next) {
         for (next = i + 1; next < end && is_same(&h->entries[i], &h->entries[next]);) next++;
-        fine = judge_collective(h, &stops, seats, seat_count, i, next);
+        fine = judge_collective(h, &stops, members, member_count, i, next);
     }
     while (i < end && !h->entries[i].is_p2p) i++;
-    return fine && judge_messages(h, seats, seat_count, i, end);
+    return fine && judge_messages(h, members, member_count, i, end);
 }
 
 static int compare_issues(const void *a, const void *b)
@@ -226,14 +226,14 @@ static int compare_issues(const void *a, const void *b)
 bool hang_judge(hang *h)
 {
     bool fine = true;
-    size_t seat = 0;
+    size_t member = 0;
     for (size_t i = 0, end; i < h->count && fine; i = end) {
         const uint32_t group = h->entries[i].group;
         for (end = i + 1; end < h->count && h->entries[end].group == group;) end++;
-        while (seat < h->seat_count && h->seats[seat].group < group) seat++;
-        size_t last = seat;
-        while (last < h->seat_count && h->seats[last].group == group) last++;
-        fine = judge_group(h, h->seats + seat, last - seat, i, end);
+        while (member < h->member_count && h->members[member].group < group) member++;
+        size_t last = member;
+        while (last < h->member_count && h->members[last].group == group) last++;
+        fine = judge_group(h, h->members + member, last - member, i, end);
     }
     if (fine) hd_sort(h->issues, h->issue_count, sizeof *h->issues, compare_issues);
     return fine;
