@@ -3,12 +3,12 @@
 
 usage: flight_fixtures.py FOLDER
 
-small       version 2.10, protocol 2: two groups, all states, a send, shared frames
-protocol4   version 2.4: the same with a description "undefined", no frames, times of zero
-early       version 2.0, protocol 4: `entries` first, groups without configuration
-dump        JSON as PyTorch writes it: keys sorted, numbers of the status as texts, 0 for no time
-bad-cut     the pickle ends in its entries; bad-json: a damaged entry, one of another type, no end
-bad-entry   entries that are none, one without any time, one that ends before it starts, an object
+small          version 2.10, protocol 2: two groups, all states, a send, shared frames
+protocol-four  version 2.4: the same with a description "undefined", no frames, times of zero
+early          version 2.0, protocol 4: `entries` first, groups without configuration
+dump           JSON as PyTorch writes it: keys sorted, numbers of the status as texts, 0 for no time
+bad-cut        the pickle ends in its entries; bad-json: a damaged entry, one of another type, no end
+bad-entry      entries that are none, one without any time, one that ends before it starts, an object
 """
 import json
 import os
@@ -62,7 +62,7 @@ def main():
                      entry(6, ("0", "default_pg"), "nccl:barrier", "scheduled", 5, time_created_ns=None), entry(7, ("0", "default_pg"), "nccl:barrier", "scheduled", 6, more=Evil())]
     whole = pickle.dumps(dump("2.10", small()), 2)
     text = as_json(dump("2.10", small()))
-    files = {"small.pickle": whole, "protocol4.pickle": pickle.dumps(dump("2.4", undefined), 4), "early.pickle": pickle.dumps(early, 4),
+    files = {"small.pickle": whole, "protocol-four.pickle": pickle.dumps(dump("2.4", undefined), 4), "early.pickle": pickle.dumps(early, 4),
              "dump.json": text.encode(), "bad-cut.pickle": whole[:whole.rindex(b"output_sizes") - 60] if whole.count(b"output_sizes") > 1 else whole[:-300],
              "bad-json.json": text[:text.rindex('"record_id":3')].replace('"record_id":1', '"record_id":nul').replace('"entries":[', '"entries":[7,').encode(),
              "bad-entry.pickle": pickle.dumps(dump("2.10", bad), 4)}
