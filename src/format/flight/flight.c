@@ -186,11 +186,12 @@ static hd_status add_groups(reader *r)
     put_fact(&out, ", \"world_size\": ", hd_builder_facts(r->in.builder)->world_size);
     hd_json_put_text(&out, "}");
     hd_status status = HD_OK;
-    if (out.failed)
+    if (out.failed) {
         status = pickle_count(&r->in, PICKLE_ARGUMENT_LOST, 1, HD_OFFSET_NONE);
-    else if (!first)
-        hd_builder_metadata(r->in.builder, hd_builder_intern_text(r->in.builder, "distributedInfo"),
-                            hd_builder_intern(r->in.builder, out.data, out.size), true);
+    } else if (!first) {
+        uint32_t place = hd_builder_intern_text(r->in.builder, "distributedInfo");
+        hd_builder_metadata(r->in.builder, place, hd_builder_intern(r->in.builder, out.data, out.size), true);
+    }
     free(out.data);
     return status;
 }
