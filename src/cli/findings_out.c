@@ -23,29 +23,46 @@ static size_t width_of(const char *text, size_t size)
     return width;
 }
 
-/* The lines that words take, of at most `width` columns behind `indent` blanks. */
-static unsigned lines_of(const char *text, size_t size, unsigned indent, size_t width)
+static size_t columns_of_screen(const cli_run *run)
+{
+    return run->is_terminal && run->width >= NARROW ? run->width : NO_TERMINAL;
+}
+
+/* Prints words, or with `prints` false nothing; returns the lines that they take. */
+static unsigned wrap(cli_run *run, bool prints, const char *text, size_t size, unsigned indent, unsigned most)
 {
     unsigned lines = 1;
-    size_t used = indent;
+    size_t width = columns_of_screen(run), used = indent;
     for (size_t i = 0, end; i < size; i = end) {
-        size_t from = i + (text[i] == ' ');
         for (end = i + 1; end < size && text[end] != ' ';) end++;
-        size_t columns = width_of(text + from, end - from);
+        const char *word = text + i + (text[i] == ' ');
+        size_t bytes = (size_t)(text + end - word), columns = width_of(word, bytes);
+        bool is_last = most && lines == most;
+        if (is_last && used + 1 + columns + (end < size ? 2 : 0) > width) {
+            if (prints) cli_print(run, "%s\xe2\x80\xa6", used > indent ? " " : "");
+            break;
+        }
         if (used > indent && used + 1 + columns > width) {
+            if (prints) cli_print(run, "\n%*s", (int)indent, "");
             used = indent;
             lines++;
         } else if (i) {
+            if (prints) cli_print(run, " ");
             used++;
         }
+        if (prints) report_print_safe(run, word, bytes);
         used += columns;
     }
     return lines;
 }
 
-static size_t columns_of_screen(const cli_run *run)
+unsigned cli_print_wrapped(cli_run *run, const char *head, const char *text, size_t size, unsigned indent,
+                           unsigned most)
 {
-    return run->is_terminal && run->width >= NARROW ? run->width : NO_TERMINAL;
+    cli_print(run, "%*s%s", (int)(indent - width_of(head, strlen(head))), "", head);
+    unsigned lines = wrap(run, true, text, size, indent, most);
+    cli_print(run, "\n");
+    return lines;
 }
 
 unsigned cli_print_clauses(cli_run *run, const char *head, const char *text, size_t size, unsigned indent,
@@ -53,9 +70,8 @@ unsigned cli_print_clauses(cli_run *run, const char *head, const char *text, siz
 {
     size_t fits = 0;
     int depth = 0;
-    if (lines_of(text, size, indent, columns_of_screen(run)) <= most)
-        return cli_print_wrapped(run, head, text, size, indent, most);
-    for (size_t i = 0; i + 1 < size && lines_of(text, i + 1, indent, columns_of_screen(run)) <= most; i++) {
+    if (wrap(run, false, text, size, indent, 0) <= most) return cli_print_wrapped(run, head, text, size, indent, most);
+    for (size_t i = 0; i + 1 < size && wrap(run, false, text, i + 1, indent, 0) <= most; i++) {
         depth += (text[i] == '(') - (text[i] == ')');
         if (!depth && text[i + 1] == ' ' && memchr(",;.", text[i], 3)) fits = i;
     }
@@ -65,36 +81,6 @@ unsigned cli_print_clauses(cli_run *run, const char *head, const char *text, siz
     memcpy(clauses, text, fits);
     clauses[fits] = '.';
     return cli_print_wrapped(run, head, clauses, fits + 1, indent, most);
-}
-
-unsigned cli_print_wrapped(cli_run *run, const char *head, const char *text, size_t size, unsigned indent,
-                           unsigned most)
-{
-    unsigned lines = 1;
-    size_t width = columns_of_screen(run), used = indent;
-    cli_print(run, "%*s%s", (int)(indent - width_of(head, strlen(head))), "", head);
-    for (size_t i = 0, end; i < size; i = end) {
-        for (end = i + 1; end < size && text[end] != ' ';) end++;
-        const char *word = text + i + (text[i] == ' ');
-        size_t bytes = (size_t)(text + end - word), columns = width_of(word, bytes);
-        bool is_last = most && lines == most;
-        if (is_last && used + 1 + columns + (end < size ? 2 : 0) > width) {
-            cli_print(run, "%s\xe2\x80\xa6", used > indent ? " " : "");
-            break;
-        }
-        if (used > indent && used + 1 + columns > width) {
-            cli_print(run, "\n%*s", (int)indent, "");
-            used = indent;
-            lines++;
-        } else if (i) {
-            cli_print(run, " ");
-            used++;
-        }
-        report_print_safe(run, word, bytes);
-        used += columns;
-    }
-    cli_print(run, "\n");
-    return lines;
 }
 
 static void print_cell(cli_run *run, cli_look look, const char *head, const hd_table *table, size_t row,

@@ -203,14 +203,6 @@ static void bound_by_host(findings *f, uint32_t index)
     of->how = FINDING_BY_HOST;
 }
 
-static bool has_event_waits(const findings *f)
-{
-    const hd_graph *g = f->graph;
-    for (size_t e = 0; g->node_count && e < g->first_edges[g->node_count]; e++)
-        if (g->edge_kinds[e] == HD_EDGE_EVENT) return true;
-    return false;
-}
-
 static void bound_one(findings *f, uint32_t index)
 {
     finding *of = &f->list[index];
@@ -244,7 +236,7 @@ static void bound_one(findings *f, uint32_t index)
     bool is_worth = findings_is_worth(f, of->saves);
     if (of->has_other_ranks && is_worth) {
         set_not_known(of, "its time includes waiting for ranks that are not in this trace: load them together");
-    } else if (of->needs_waits && !is_worth && !has_event_waits(f)) {
+    } else if (of->needs_waits && !is_worth && !findings_has_edges(f, HD_EDGE_EVENT)) {
         set_not_known(of, "the trace has no waits of streams for others, so what waits for it is not known");
     } else if (of->is_of_all_ranks && !is_worth) {
         set_not_known(of,

@@ -147,13 +147,17 @@ static hd_status find_path(findings *f, hd_error *err)
     return HD_OK;
 }
 
-bool findings_lacks_ranks(const findings *f)
+bool findings_has_edges(const findings *f, hd_edge_kind kind)
 {
     const hd_graph *g = f->graph;
-    if (!g->node_count) return true;
-    for (size_t e = 0; e < g->first_edges[g->node_count]; e++)
-        if (g->edge_kinds[e] == HD_EDGE_COLLECTIVE) return false;
-    return true;
+    for (size_t e = 0; g->node_count && e < g->first_edges[g->node_count]; e++)
+        if (g->edge_kinds[e] == kind) return true;
+    return false;
+}
+
+bool findings_lacks_ranks(const findings *f)
+{
+    return !findings_has_edges(f, HD_EDGE_COLLECTIVE);
 }
 
 bool findings_communicates(const findings *f)

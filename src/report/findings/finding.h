@@ -174,6 +174,7 @@ int64_t findings_busy_until(const findings *f, uint32_t device, unsigned classes
 int64_t findings_busy(const findings *f, uint32_t device, unsigned classes);
 /* The call that waits which is this row of the slice table (index of syncs); HD_NONE. */
 uint32_t findings_sync_of(const findings *f, uint64_t row);
+bool findings_has_edges(const findings *f, hd_edge_kind kind);
 /* One rank alone does not show which rank is waited for; several do, where the graph joins them. */
 bool findings_lacks_ranks(const findings *f);
 bool findings_communicates(const findings *f);

@@ -122,7 +122,7 @@ static const char *class_of_own(hd_string text)
     for (int c = 0; c < HD_PATH_CLASSES; c++) {
         if (hd_string_is(text, hd_path_class_name((hd_path_class)c))) return classes[c];
     }
-    return hd_string_begins(text, "idle") ? "idle" : "operator";
+    return hd_string_is(text, "idle") || hd_string_begins(text, "idle: ") ? "idle" : "operator";
 }
 
 /* ---- the route ---- */

@@ -113,7 +113,7 @@ static int compare_ranks(const void *a, const void *b)
 }
 
 /* NULL: no dump of the rank. */
-static const hang_rank *find_rank(const hang *h, int64_t rank)
+static hang_rank *find_rank(const hang *h, int64_t rank)
 {
     const hang_rank key = {.rank = rank};
     return h->rank_count ? bsearch(&key, h->ranks, h->rank_count, sizeof key, compare_ranks) : NULL;
@@ -133,7 +133,7 @@ static bool make_ranks(hang *h, const hd_job *job)
             h->ranks[h->rank_count++] = h->ranks[i];
     for (size_t i = 0; i < h->count; i++) {
         const hang_entry *e = &h->entries[i];
-        hang_rank *r = (hang_rank *)(uintptr_t)find_rank(h, e->rank);
+        hang_rank *r = find_rank(h, e->rank);
         if (!r) continue;
         if (e->record != HD_NO_NUMBER && (r->first_record == HD_NO_NUMBER || e->record < r->first_record))
             r->first_record = e->record;
@@ -161,13 +161,13 @@ static bool add_member(hang *h, uint32_t group, int64_t rank)
 {
     if (!hd_grow((void **)&h->members, &h->member_capacity, h->member_count, sizeof *h->members)) return false;
     h->members[h->member_count++] = (hang_member){.group = group,
-                                            .rank = rank,
-                                            .has_dump = find_rank(h, rank) != NULL,
-                                            .first = HD_NO_NUMBER,
-                                            .last = HD_NO_NUMBER,
-                                            .started = HD_NO_NUMBER,
-                                            .completed = HD_NO_NUMBER,
-                                            .newest = SIZE_MAX};
+                                                  .rank = rank,
+                                                  .has_dump = find_rank(h, rank) != NULL,
+                                                  .first = HD_NO_NUMBER,
+                                                  .last = HD_NO_NUMBER,
+                                                  .started = HD_NO_NUMBER,
+                                                  .completed = HD_NO_NUMBER,
+                                                  .newest = SIZE_MAX};
     return true;
 }
 
@@ -246,15 +246,20 @@ static void what_cell(hd_table_builder *b, const hang *h, size_t at, hang_proble
     gpu_cell_text(b, &h->texts, text);
 }
 
+/* e: NULL: none. */
+static void entry_cells(hd_table_builder *b, const hang *h, const hang_entry *e)
+{
+    gpu_cell_text(b, &h->texts, e ? e->operation : HD_NONE);
+    gpu_cell_text(b, &h->texts, e ? e->state : HD_NONE);
+    gpu_cell_text(b, &h->texts, e ? e->frame : HD_NONE);
+}
+
 /* What a rank does: the entry, else the last one that it enqueued in any group. */
 static void doing_cells(hd_table_builder *b, const hang *h, size_t at, int64_t rank)
 {
     const hang_rank *r = find_rank(h, rank);
     if (at == SIZE_MAX && r) at = r->newest;
-    const hang_entry *e = at == SIZE_MAX ? NULL : &h->entries[at];
-    gpu_cell_text(b, &h->texts, e ? e->operation : HD_NONE);
-    gpu_cell_text(b, &h->texts, e ? e->state : HD_NONE);
-    gpu_cell_text(b, &h->texts, e ? e->frame : HD_NONE);
+    entry_cells(b, h, at == SIZE_MAX ? NULL : &h->entries[at]);
 }
 
 static const hd_report_column culprit_columns[] = {
@@ -332,7 +337,6 @@ static hd_status add_ranks(hd_report *out, const hang *h, hd_error *err)
     for (size_t i = 0; i < h->member_count; i++) {
         const hang_member *member = &h->members[i];
         const hang_rank *rank = find_rank(h, member->rank);
-        const hang_entry *e = member->newest == SIZE_MAX ? NULL : &h->entries[member->newest];
         if (!member->has_dump) continue;
         group_cells(b, h, member->group);
         report_cell_int(b, member->rank);
@@ -342,9 +346,7 @@ static hd_status add_ranks(hd_report *out, const hang *h, hd_error *err)
         report_cell_int(b, member->first);
         report_cell_int(b, rank->first_record);
         hd_table_add_count(b, member->entries);
-        gpu_cell_text(b, &h->texts, e ? e->operation : HD_NONE);
-        gpu_cell_text(b, &h->texts, e ? e->state : HD_NONE);
-        gpu_cell_text(b, &h->texts, e ? e->frame : HD_NONE);
+        entry_cells(b, h, member->newest == SIZE_MAX ? NULL : &h->entries[member->newest]);
     }
     return report_add(out, b, err);
 }

@@ -45,6 +45,11 @@ static bool differs(const hang *h, const hang_entry *a, const hang_entry *b, han
            (a->in_sizes != b->in_sizes || a->out_sizes != b->out_sizes);
 }
 
+static bool is_alike(const hang *h, const hang_entry *a, const hang_entry *b)
+{
+    return !differs(h, a, b, HANG_OPERATION) && !differs(h, a, b, HANG_SIZES) && !differs(h, a, b, HANG_TYPES);
+}
+
 /* The entry that most are like, of several the first. Of more than KINDS kinds only the first are counted. */
 static size_t find_usual(const hang *h, size_t first, size_t end)
 {
@@ -53,15 +58,10 @@ static size_t find_usual(const hang *h, size_t first, size_t end)
     for (size_t i = first; i < end && kinds < KINDS; i++) {
         size_t alike = 0, tried = 0;
         for (size_t k = first; k < i && !tried; k++) /* one of its kind was counted */
-            tried = !differs(h, &h->entries[i], &h->entries[k], HANG_OPERATION) &&
-                    !differs(h, &h->entries[i], &h->entries[k], HANG_SIZES) &&
-                    !differs(h, &h->entries[i], &h->entries[k], HANG_TYPES);
+            tried = is_alike(h, &h->entries[i], &h->entries[k]);
         if (tried) continue;
         kinds++;
-        for (size_t k = i; k < end; k++)
-            alike += !differs(h, &h->entries[i], &h->entries[k], HANG_OPERATION) &&
-                     !differs(h, &h->entries[i], &h->entries[k], HANG_SIZES) &&
-                     !differs(h, &h->entries[i], &h->entries[k], HANG_TYPES);
+        for (size_t k = i; k < end; k++) alike += is_alike(h, &h->entries[i], &h->entries[k]);
         if (alike > most) {
             most = alike;
             best = i;
@@ -186,8 +186,8 @@ static bool judge_messages(hang *h, const hang_member *members, size_t member_co
             const message_key key = {e->group, e->operation, e->rank};
             uint32_t known = judged.count;
             uint32_t number = gpu_group(pass ? &judged : &unfinished, &key);
-            fine =
-                number != HD_NONE && (!pass || number < known || judge_message(h, &unfinished, members, member_count, i));
+            fine = number != HD_NONE &&
+                   (!pass || number < known || judge_message(h, &unfinished, members, member_count, i));
         }
     }
     gpu_groups_deinit(&unfinished);
