@@ -33,7 +33,7 @@ BUILD_FOR = tools/build_for.py $(MESON) $(1) $(2)
 quiet = @out=$$($(1) 2>&1) || { echo "$$out" >&2; exit 1; }
 
 .DEFAULT_GOAL := build
-.PHONY: help setup setup-test build release check-release portable demo static-libs dist test-dist wheel test-wheel static-libs-aarch64 dist-aarch64 test-dist-aarch64 deb test-deb site test-site test test-all test-threads test-gpu test-musl bench zoo fuzz install format check-format clean
+.PHONY: help setup setup-test build release check-release portable demo static-libs dist test-dist wheel test-wheel static-libs-aarch64 dist-aarch64 test-dist-aarch64 deb test-deb site test-site test test-all build-sanitized test-threads test-gpu test-musl bench zoo fuzz install format check-format clean
 
 help:                 ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -145,15 +145,20 @@ test: setup-test build/plain/build.ninja  ## the tests (clang)
 	 tools/test_summary.py build/plain || status=1; \
 	 exit $$status
 
-# While one build's tests run and wait, the next is compiled.
-test-all: test build/asan/build.ninja build/tsan/build.ninja  ## these, with ASan and UBSan (gcc) those of the library and the command, with TSan those of threads, and what takes long
-	@$(call BUILD_FOR,build/asan,$(SANITIZED))
-	@status=0; next=build/tsan/compile.log; \
-	 { nice -n 19 $(call BUILD_FOR,build/plain,--suite long) && nice -n 19 $(call BUILD_FOR,build/tsan,--suite threads); } >$$next 2>&1 & built=$$!; \
-	 $(call RUN_TESTS,build/asan,testlog) $(SANITIZED) || status=1; \
-	 wait $$built || { cat $$next; exit 1; }; \
-	 $(call RUN_TESTS,build/plain,testlog-long) --suite long || status=1; \
-	 $(call RUN_TESTS,build/tsan,testlog) --suite threads || status=1; \
+# Tests wait for one another a fifth of their time: meanwhile what is tested next is compiled.
+build-sanitized: build/asan/build.ninja build/tsan/build.ninja
+	@$(call BUILD_FOR,build/asan,$(SANITIZED)) && $(call BUILD_FOR,build/tsan,--suite threads)
+
+test-all: setup-test  ## these, with ASan and UBSan (gcc) those of the library and the command, with TSan those of threads, and what takes long
+	@status=0; mkdir -p build; \
+	 nice -n 19 $(MAKE) --no-print-directory build-sanitized >build/sanitized.log 2>&1 & built=$$!; \
+	 $(MAKE) --no-print-directory test || status=1; \
+	 wait $$built || { cat build/sanitized.log; exit 1; }; \
+	 $(call BUILD_FOR,build/plain,--suite long) >/dev/null || exit 1; \
+	 { long=0; $(call RUN_TESTS,build/plain,testlog-long) --suite long --num-processes 2 || long=1; \
+	   $(call RUN_TESTS,build/tsan,testlog) --suite threads --num-processes 2 || long=1; exit $$long; } >build/long.log 2>&1 & long=$$!; \
+	 $(call RUN_TESTS,build/asan,testlog) $(SANITIZED) --num-processes 3 || status=1; \
+	 wait $$long || status=1; cat build/long.log; \
 	 tools/test_summary.py build/plain build/asan build/tsan || status=1; \
 	 exit $$status
 

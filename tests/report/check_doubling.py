@@ -160,6 +160,7 @@ def main():
     o = parser.parse_args()
     listed = subprocess.run([o.heddle, "report", "--json"], stdout=subprocess.PIPE, text=True, check=True).stdout
     reports = [o.report] if o.report else [report["name"] for report in json.loads(listed) if not report["table_option"]]
+    least = run([o.heddle, "--version"])[1]
     failed, count = 0, 0
     with tempfile.TemporaryDirectory() as folder:
         for make in SHAPES:
@@ -174,7 +175,12 @@ def main():
             for report in reports:  # what they count is the same behind a conversion, and read once
                 commands[report] = [[o.heddle, "report", report, *WITH.get(report, []), "-o", folder + "/out.json", store] for store in stores]
             for name, pair in commands.items():
-                small, large = map(run, pair)
+                small = run(pair[0]) if name == "convert" else None
+                large = run(pair[1])
+                if small is None and large[0] <= TIME_SLACK and large[1] <= MEMORY_SLACK + MEMORY_LIMIT * least:  # whatever the other takes
+                    count += 1
+                    continue
+                small = small or run(pair[0])
                 too_long = large[0] > TIME_LIMIT * small[0] + TIME_SLACK
                 too_large = large[1] > MEMORY_LIMIT * small[1] + MEMORY_SLACK
                 count += 1
