@@ -209,7 +209,7 @@ def check_mentioned(root):
     for path in sources(root, "src", "include"):
         text = path.read_text(encoding="utf-8")
         here = path.parent.relative_to(root)
-        places = [f"{place}/" for place in ("src", "include", "include/heddle", "tests", here, here.parent)] + [""]
+        places = [f"{place}/" for place in ("src", "include", "include/heddle", "include/heddle/analysis", "include/heddle/capture", "tests", here, here.parent)] + [""]
         for comment in COMMENT.finditer(text):
             for match in MENTION.finditer(comment[0]) if comment[0][0] == "/" else ():
                 name = match[0]

@@ -23,7 +23,7 @@ cd "$out/$name"
 for archive in lib/libheddle*.a; do
     case $archive in *-capture.a) ;; *) rm "$archive" ;; esac
 done
-if [ ! -e lib/libheddle-symbolize.so ]; then (cd include/heddle && rm symbolize.h devices.h mpi.h record.h trigger.h uprobe.h); fi
+if [ ! -e lib/libheddle-symbolize.so ]; then rm -r include/heddle/symbolize.h include/heddle/capture; fi
 
 # The acceptance test on a GPU, with its program, for machines without a compiler.
 mkdir -p tests/gpu

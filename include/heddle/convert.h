@@ -7,8 +7,8 @@
 #ifndef HEDDLE_CONVERT_H
 #define HEDDLE_CONVERT_H
 
+#include "heddle/analysis/job.h"
 #include "heddle/format.h"
-#include "heddle/job.h"
 #include "heddle/pass.h"
 
 #ifdef __cplusplus

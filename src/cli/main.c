@@ -8,8 +8,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "heddle/analysis/launches.h"
 #include "heddle/format.h"
-#include "heddle/launches.h"
 #include "heddle/table.h"
 #include "heddle/version.h"
 

@@ -12,7 +12,7 @@
 #include "base/control_wire.h"
 #include "base/error.h"
 #include "base/options.h"
-#include "heddle/trigger.h"
+#include "heddle/capture/trigger.h"
 #include "trigger/impl.h"
 
 enum { PATIENCE_S = 10, AT_ONCE = 128 }; /* AT_ONCE: connections */

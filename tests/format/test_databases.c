@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "fixtures.h"
+#include "heddle/analysis/launches.h"
 #include "heddle/format.h"
-#include "heddle/launches.h"
 
 #define NO_STATE void **state __attribute__((unused))
 

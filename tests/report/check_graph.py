@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds `heddle graph --json` against the rules of include/heddle/graph.h, applied to random traces one by one, slowly
+"""Holds `heddle graph --json` against the rules of include/heddle/analysis/graph.h, applied to random traces one by one, slowly
 and without any code of ours; and `heddle report critical-path` against simulations of that graph, in which one node after
 the other is later.
 

@@ -1,7 +1,7 @@
 /* test_memory.c - allocations and frees paired, levels, peaks, leaks, oddities */
 #include "report/report_trace.h"
 
-#include "heddle/memory.h"
+#include "heddle/analysis/memory.h"
 
 enum { US = 1000, CPU = 0, CUDA = 1 };
 

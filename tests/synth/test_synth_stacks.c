@@ -14,7 +14,7 @@
 
 #include "dump.h"
 #include "fixtures.h"
-#include "heddle/launches.h"
+#include "heddle/analysis/launches.h"
 #include "heddle/synth.h"
 
 /* ---- helpers ---- */

@@ -58,7 +58,7 @@ PARTS = {
     if (view && !hd_view_port(view)) return 2;
     hd_view_free(view);
 """, {"heddle", "heddle-query", "heddle-view"}, {"dw", "elf", "heddle-symbolize", "heddle-record"}),
-    "heddle-record": ("record", """    const char *command[] = {"true", NULL};
+    "heddle-record": ("capture/record", """    const char *command[] = {"true", NULL};
     const hd_record_options options = {.output = "r.heddle", .no_cuda = true};
     hd_record_result *result;
     hd_status status = hd_record_run(&result, command, &options, &err);

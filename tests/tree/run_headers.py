@@ -32,7 +32,7 @@ def main():
         ("c++", "-std=c++17", compiler(args.cxx, ["c++", "g++", "clang++"])),
     ]
     passed = failed = skipped = 0
-    for header in sorted((args.include / "heddle").glob("*.h")):
+    for header in sorted((args.include / "heddle").rglob("*.h")):
         for language, standard, command in languages:
             name = f"{header.name} as {standard[5:]}"
             if command is None:
@@ -40,7 +40,7 @@ def main():
                 skipped += 1
                 continue
             # Twice: the second time must be the include guard's.
-            text = f'#include "heddle/{header.name}"\n' * 2
+            text = f'#include "{header.relative_to(args.include)}"\n' * 2
             result = subprocess.run([*command, "-x", language, standard, *WARNINGS, "-I", str(args.include),
                                      "-fsyntax-only", "-"], input=text, text=True, capture_output=True)
             if result.returncode == 0:

@@ -5,7 +5,7 @@
 
 #include "cli/report_out.h"
 #include "cli/times.h"
-#include "heddle/trigger.h"
+#include "heddle/capture/trigger.h"
 
 struct trigger_options {
     const char *duration;

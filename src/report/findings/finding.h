@@ -2,7 +2,7 @@
  *
  * A finding is data: a code, the measured amount and the whole it is part of, an upper bound of the saving and its
  * method, and the advice. The sentence is made from it. Rules find them: a rule is a file in host/ or device/ and a
- * line in list.c. A rule claims nodes of the graph (heddle/graph.h): each nanosecond of a node is one rule's, the first
+ * line in list.c. A rule claims nodes of the graph (heddle/analysis/graph.h): each nanosecond of a node is one rule's, the first
  * that claims it, so that no time is in two findings. Bounds come from these claims (bounds.c), never from sums of
  * durations:
  *

@@ -7,7 +7,7 @@
 #include "cli/report_out.h"
 #include "cli/report_text.h"
 #include "cli/shared_options.h"
-#include "heddle/flame.h"
+#include "heddle/analysis/flame.h"
 
 #include <limits.h>
 #ifdef __GLIBC__

@@ -6,7 +6,7 @@
 #ifndef HEDDLE_FLAME_H
 #define HEDDLE_FLAME_H
 
-#include "heddle/attribution.h"
+#include "heddle/analysis/attribution.h"
 #include "heddle/convert.h"
 #include "heddle/report.h"
 

@@ -17,7 +17,7 @@
 #ifndef HEDDLE_CLOCKS_H
 #define HEDDLE_CLOCKS_H
 
-#include "heddle/job.h"
+#include "heddle/analysis/job.h"
 
 #ifdef __cplusplus
 extern "C" {
