@@ -53,7 +53,7 @@ MAY_USE = {
 # Within these layers each room stands for itself, but may use the layer's own files, and these rooms.
 ROOMS = {"format": {"pickle", "repair", "sqlite", "tracepoint"}, "pass": {"copy"}, "report": {"gpu", "clocks"}}
 # Of these layers the rooms in order: each may include those before it, and those of its own line.
-ORDERED = {"view": ["write", "rows", "scene", "search tile select fidelity", "queries", "derive", "event", "session ranks sql", "route", "server"]}
+ORDERED = {"view": ["write", "rows", "scene", "search tile select fidelity", "queries", "derive", "event", "session ranks sql", "route", "server", "engine"]}
 FILES_MOST = 30 # of a folder of src, so that a reader can look over it
 # The public headers that base may include. Other layers may include any: what they call is looked at.
 BASE_PUBLIC = {"heddle/status.h", "heddle/source.h", "heddle/version.h"}
@@ -374,6 +374,7 @@ CALLED_BY_NAME = {
     "InitializeInjectionNvtx2": "NVTX",
     "view_session_add_scene": "tests: a session of scenes that they make",
     "view_row_bytes": "tests and bench: the memory of a row",
+    **{f"hd_engine_{name}": "the host of WebAssembly" for name in ("room", "give", "begin", "end", "open", "step", "ask", "data", "size", "type", "file_name")},
 }
 
 

@@ -1,14 +1,16 @@
 /* program.c - another program, run to its end */
 #include "base/program.h"
 
+#include "base/error.h"
+#include "base/system.h"
+
+#if HD_HAS_PROGRAMS
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include "base/error.h"
 
 extern char **environ;
 
@@ -41,3 +43,10 @@ hd_status hd_program_run(const char *const *words, hd_error *err)
     if (WEXITSTATUS(status) == 0) return HD_OK;
     return hd_error_set(err, HD_ERR_IO, NULL, HD_OFFSET_NONE, "%s ended with status %d", words[0], WEXITSTATUS(status));
 }
+#else
+hd_status hd_program_run(const char *const *words, hd_error *err)
+{
+    return hd_error_set(err, HD_ERR_UNSUPPORTED, NULL, HD_OFFSET_NONE, "%s cannot be run: there are no programs here",
+                        words[0]);
+}
+#endif

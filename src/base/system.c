@@ -1,6 +1,8 @@
 /* system.c - memory and cores of the machine */
 #include "base/system.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -10,6 +12,23 @@
 #include <unistd.h>
 
 enum { PATH_BYTES = 1200 };
+
+#ifdef __wasi__
+/* WASI has no dup; the host of the engine (src/wasm) has. */
+__attribute__((import_module("heddle"), import_name("copy_descriptor"))) int host_copy_descriptor(int fd);
+
+int hd_descriptor_copy(int fd)
+{
+    int copy = host_copy_descriptor(fd);
+    if (copy < 0) errno = EBADF;
+    return copy;
+}
+#else
+int hd_descriptor_copy(int fd)
+{
+    return fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}
+#endif
 
 /* The number in a file of the control group's; none, and "max", are no limit. */
 static uint64_t memory_in(const char *group)

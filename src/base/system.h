@@ -4,6 +4,30 @@
 
 #include <stdint.h>
 
+/* What the system has. In WebAssembly one thread does everything, and a temporary file is memory, so that nothing is
+ * moved to one or mapped. -DHD_HAS_FILES=0 -DHD_HAS_THREADS=0 builds the same for any system. */
+#ifdef __wasi__
+#define HD_HAS_FILES 0
+#define HD_HAS_THREADS 0
+#define HD_HAS_SIGNALS 0
+#define HD_HAS_PROGRAMS 0
+#endif
+#ifndef HD_HAS_FILES
+#define HD_HAS_FILES 1
+#endif
+#ifndef HD_HAS_THREADS
+#define HD_HAS_THREADS 1
+#endif
+#ifndef HD_HAS_SIGNALS
+#define HD_HAS_SIGNALS 1
+#endif
+#ifndef HD_HAS_PROGRAMS
+#define HD_HAS_PROGRAMS 1
+#endif
+
+/* A second descriptor of the same open file, closed by exec; -1 with errno. */
+int hd_descriptor_copy(int fd);
+
 /* The default memory limit in bytes, from the machine's memory at the first call. */
 uint64_t hd_memory_default(void);
 

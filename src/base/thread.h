@@ -2,19 +2,50 @@
 #ifndef HD_BASE_THREAD_H
 #define HD_BASE_THREAD_H
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
+
+#include "base/system.h"
+
+/* Blocks all signals in this thread until hd_signals_restore. */
+typedef struct hd_signals {
+#if HD_HAS_SIGNALS
+    sigset_t before;
+#else
+    char none;
+#endif
+} hd_signals;
+
+static inline hd_signals hd_signals_block(void)
+{
+    hd_signals signals = {0};
+#if HD_HAS_SIGNALS
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &signals.before);
+#endif
+    return signals;
+}
+
+static inline void hd_signals_restore(const hd_signals *signals)
+{
+#if HD_HAS_SIGNALS
+    pthread_sigmask(SIG_SETMASK, &signals->before, NULL);
+#else
+    (void)signals;
+#endif
+}
 
 /* As pthread_create, with all signals blocked in the thread: the program's signals are not delivered to it, and a write
  * beyond RLIMIT_FSIZE fails instead of raising a signal that ends the program. */
 static inline int hd_thread_start(pthread_t *out, void *(*run)(void *), void *user)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (!HD_HAS_THREADS) return ENOTSUP;
+    const hd_signals signals = hd_signals_block();
     int failed = pthread_create(out, NULL, run, user);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    hd_signals_restore(&signals);
     return failed;
 }
 

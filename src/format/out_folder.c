@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "base/error.h"
 #include "base/io/temporary.h"
 #include "base/text/ends.h"
+#include "base/thread.h"
 #include "format/out_folder.h"
 
 /* ---- names ---- */
@@ -106,12 +106,10 @@ hd_status hd_out_folder_create(hd_out_folder *out, const char *path, const hd_ou
         return HD_NOMEM(err);
     }
     hd_status status = check_target(out, options->clean, err);
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const hd_signals signals = hd_signals_block();
     bool is_made = status == HD_OK && mkdtemp(out->temporary);
     if (is_made) out->leftover = hd_leftover_add(out->temporary, true);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    hd_signals_restore(&signals);
     if (status == HD_OK && !is_made) {
         status = hd_error_set(err, HD_ERR_IO, out->target, HD_OFFSET_NONE, "cannot make a folder beside it: %s",
                               strerror(errno));

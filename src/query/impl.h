@@ -27,6 +27,9 @@ typedef struct query_watch {
                                       INT64_MAX: none */
     atomic_bool is_inside;         /* hd_statement_next */
     bool is_there, is_late, is_ending;
+    bool looks;               /* no thread could be started: the statement looks at the clock */
+    void (*look)(void *user); /* look.h */
+    void *look_user;
 } query_watch;
 
 struct hd_query {
@@ -60,7 +63,9 @@ struct hd_statement {
 /* watch.c. Whether the running statement has to end: it was interrupted, or has run for too long. For loops that take
  * long without SQLite; they then return SQLITE_INTERRUPT. */
 bool query_stopped(const hd_query *query);
-hd_status query_watch_start(hd_query *query, hd_error *err);
+void query_watch_start(hd_query *query);
+/* As query_stopped, from SQLite's progress handler: looks at the clock first if there is no thread that does. */
+bool query_look(hd_query *query);
 /* The deadline of a statement that begins now, by hd_now_ns; INT64_MAX: none. */
 int64_t query_deadline(const hd_query *query);
 /* Starts the clock of this statement; NULL: of none. Fast if it already runs. */

@@ -21,7 +21,7 @@ static const uint64_t SPILL_BYTES = (uint64_t)16 << 30;
 
 static int look_whether_stopped(void *query)
 {
-    return query_stopped(query);
+    return query_look(query);
 }
 
 /* ---- what a statement may do ---- */
@@ -65,7 +65,7 @@ static int authorize(void *user, int action, const char *a, const char *b, const
     (void)database;
     (void)inner;
     if (query->is_authorized) return SQLITE_OK;
-    if (query_stopped(query)) { /* SQLite before 3.41 calls only this while it prepares */
+    if (query_look(query)) { /* SQLite before 3.41 calls only this while it prepares */
         if (query->failure.status == HD_OK) query_tell_stopped(query, &query->failure);
         return SQLITE_DENY;
     }
@@ -189,7 +189,7 @@ hd_status hd_query_new(hd_query **out, const hd_query_input *inputs, size_t coun
     atomic_init(&query->stop, QUERY_RUNS);
     hd_status status = copy_inputs(query, inputs, count, err);
     if (status == HD_OK) status = connect(query, err);
-    if (status == HD_OK && options->timeout_ms) status = query_watch_start(query, err);
+    if (status == HD_OK && options->timeout_ms) query_watch_start(query);
     if (status != HD_OK) {
         hd_query_free(query);
         return status;

@@ -1,4 +1,5 @@
-/* watch.c - limits a statement's time: a thread interrupts SQLite when the time is up
+/* watch.c - limits a statement's time: a thread interrupts SQLite when the time is up; where no thread can be started, the
+ * progress handler does, which comes too late for a step of our own that takes long
  *
  * SQLite checks sqlite3_interrupt at each jump of its program, and calls a progress handler after a number of steps,
  * each of which may take long with large values. Our own loops within one step call query_stopped.
@@ -9,6 +10,7 @@
 #include "base/error.h"
 #include "base/thread.h"
 #include "query/impl.h"
+#include "query/look.h"
 
 bool query_stopped(const hd_query *query)
 {
@@ -62,7 +64,21 @@ static void *watch(void *user)
     return NULL;
 }
 
-hd_status query_watch_start(hd_query *query, hd_error *err)
+bool query_look(hd_query *query)
+{
+    query_watch *w = &query->watch;
+    if (w->looks && w->statement && hd_now_ns() >= w->deadline_ns) stop_late(query);
+    if (w->look) w->look(w->look_user);
+    return query_stopped(query);
+}
+
+void hd_query_on_look(hd_query *query, void (*look)(void *user), void *user)
+{
+    query->watch.look = look;
+    query->watch.look_user = user;
+}
+
+void query_watch_start(hd_query *query)
 {
     query_watch *w = &query->watch;
     pthread_condattr_t attributes;
@@ -73,10 +89,7 @@ hd_status query_watch_start(hd_query *query, hd_error *err)
     pthread_condattr_destroy(&attributes);
     w->deadline_ns = INT64_MAX;
     w->is_there = hd_thread_start(&w->thread, watch, query) == 0;
-    if (w->is_there) return HD_OK;
-    pthread_cond_destroy(&w->changed);
-    pthread_mutex_destroy(&w->lock);
-    return hd_error_set(err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "the system gives no more threads");
+    w->looks = !w->is_there;
 }
 
 int64_t query_deadline(const hd_query *query)
@@ -90,7 +103,7 @@ int64_t query_deadline(const hd_query *query)
 void query_watch_set(hd_query *query, const hd_statement *statement)
 {
     query_watch *w = &query->watch;
-    if (!w->is_there || w->statement == statement) return;
+    if ((!w->is_there && !w->looks) || w->statement == statement) return;
     pthread_mutex_lock(&w->lock);
     w->statement = statement;
     w->is_late = false;
@@ -104,12 +117,12 @@ void query_watch_set(hd_query *query, const hd_statement *statement)
 void query_watch_end(hd_query *query)
 {
     query_watch *w = &query->watch;
-    if (!w->is_there) return;
+    if (!w->is_there && !w->looks) return;
     pthread_mutex_lock(&w->lock);
     w->is_ending = true;
     pthread_cond_signal(&w->changed);
     pthread_mutex_unlock(&w->lock);
-    pthread_join(w->thread, NULL);
+    if (w->is_there) pthread_join(w->thread, NULL);
     pthread_cond_destroy(&w->changed);
     pthread_mutex_destroy(&w->lock);
 }

@@ -12,7 +12,7 @@
 #include "trace/impl.h"
 
 /* Windows are mapped whole at once, beyond the end of the file, and no block crosses from one to the next. */
-#define WINDOW_BYTES ((uint64_t)4 << 30)
+#define WINDOW_BYTES ((uint64_t)4 << (SIZE_MAX > UINT32_MAX ? 30 : 20))
 enum { ALIGNMENT = 16 };
 
 void hd_spill_init(hd_spill *spill)
@@ -37,6 +37,7 @@ void hd_spill_limit(hd_spill *spill, uint64_t bytes)
 
 uint64_t hd_spill_limit_of(const hd_spill *spill)
 {
+    if (!HD_HAS_FILES) return UINT64_MAX;
     return spill->limit ? spill->limit : hd_memory_default() / 2;
 }
 

@@ -28,6 +28,7 @@
 #include "base/error.h"
 #include "base/io/temporary.h"
 #include "base/memory/vector.h"
+#include "base/system.h"
 
 enum {
     BUFFER_BYTES = 1 << 20,
@@ -262,7 +263,7 @@ static bool reaches(int fd, uint64_t end)
 static hd_status copy_window(hd_output *out, int fd, uint64_t at, size_t size, size_t *out_done, hd_error *err)
 {
     *out_done = 0;
-    if (!reaches(fd, at + size)) return HD_OK;
+    if (!HD_HAS_FILES || !reaches(fd, at + size)) return HD_OK;
     size_t lead = (size_t)(at % (uint64_t)sysconf(_SC_PAGESIZE));
     void *map = mmap(NULL, lead + size, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, (off_t)(at - lead));
     if (map == MAP_FAILED) return HD_OK;

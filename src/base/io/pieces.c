@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/io/temporary.h"
+#include "base/system.h"
 
 #ifdef __APPLE__
 #define st_mtim st_mtimespec
@@ -17,7 +18,7 @@
 static hd_status take_file(hd_pieces *out, int file, uint64_t base, const char *path, hd_error *err)
 {
     struct stat about;
-    int own = fcntl(file, F_DUPFD_CLOEXEC, 0);
+    int own = hd_descriptor_copy(file);
     if (own < 0 || fstat(own, &about) != 0) {
         int problem = errno;
         if (own >= 0) close(own);

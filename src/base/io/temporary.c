@@ -3,14 +3,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <spawn.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/system.h"
+
+#if HD_HAS_PROGRAMS
+#include <spawn.h>
+#include <sys/wait.h>
+#endif
 
 static hd_status make_file(int *out_fd, char **out_path, const char *otherwise, const char *suffix, hd_error *err)
 {
@@ -75,10 +80,14 @@ void hd_leftover_done(int number)
 /* Runs rm, since reading a folder takes memory, which a signal handler must not do. */
 static void remove_folder(const char *path)
 {
+#if HD_HAS_PROGRAMS
     char *words[] = {"rm", "-rf", "--", (char *)(uintptr_t)path, NULL};
     pid_t child;
     if (posix_spawn(&child, "/bin/rm", NULL, NULL, words, NULL) != 0) return;
     while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {}
+#else
+    (void)path;
+#endif
 }
 
 void hd_leftovers_remove(void)

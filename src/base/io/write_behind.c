@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/system.h"
 
 enum { WORTH_A_THREAD = 256 << 10 }; /* bytes */
 
@@ -55,7 +56,7 @@ hd_status hd_write_behind_give(hd_write_behind *b, hd_json_out *text, hd_error *
     if (text->size == 0) return HD_OK;
     if (!b->tried && text->size >= WORTH_A_THREAD) {
         b->tried = true;
-        b->started = pthread_create(&b->thread, NULL, write_pieces, b) == 0;
+        b->started = HD_HAS_THREADS && pthread_create(&b->thread, NULL, write_pieces, b) == 0;
     }
     if (!b->started) {
         b->status = hd_output_write(b->output, text->data, text->size, &b->error);

@@ -19,6 +19,8 @@
 #include <emmintrin.h>
 #elif defined(__ARM_NEON)
 #include <arm_neon.h>
+#elif defined(__wasm_simd128__)
+#include <wasm_simd128.h>
 #endif
 
 enum { HD_JSON_PADDING = 64, HD_JSON_DEPTH_LIMIT = 1024 };
@@ -79,6 +81,19 @@ static inline const char *hd_json_find_special(bool *wide, const char *p)
         if (stops) {
             *wide |= (high & (stops ^ (stops - 1)) & ~stops) != 0;
             return p + (__builtin_ctzll(stops) >> 2);
+        }
+        *wide |= high != 0;
+    }
+#elif defined(__wasm_simd128__)
+    for (;; p += 16) {
+        v128_t block = wasm_v128_load(p);
+        v128_t ends =
+            wasm_v128_or(wasm_i8x16_eq(block, wasm_i8x16_splat('"')), wasm_i8x16_eq(block, wasm_i8x16_splat('\\')));
+        unsigned stops = wasm_i8x16_bitmask(wasm_v128_or(ends, wasm_u8x16_lt(block, wasm_u8x16_splat(0x20))));
+        unsigned high = wasm_i8x16_bitmask(block);
+        if (HD_LIKELY(stops)) {
+            *wide |= (high & (stops ^ (stops - 1)) & ~stops) != 0;
+            return p + __builtin_ctz(stops);
         }
         *wide |= high != 0;
     }

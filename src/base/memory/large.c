@@ -13,6 +13,7 @@
 
 #include "base/io/temporary.h"
 #include "base/sorted.h"
+#include "base/system.h"
 
 enum { HEAD_BYTES = 64, PAGE_BYTES = 4096 };
 
@@ -43,7 +44,7 @@ static large_head *make(size_t bytes, uint64_t least)
     large_head *head = NULL;
     if (bytes > SIZE_MAX / 2) return NULL;
     size_t pages = (bytes + HEAD_BYTES + PAGE_BYTES - 1) & ~(size_t)(PAGE_BYTES - 1);
-    if (bytes >= least && bytes >= PAGE_BYTES) head = map_file(pages);
+    if (HD_HAS_FILES && bytes >= least && bytes >= PAGE_BYTES) head = map_file(pages);
     if (!head) {
         head = malloc(bytes + HEAD_BYTES);
         if (!head) return NULL;
@@ -82,7 +83,7 @@ bool hd_large_resize(void **list, size_t used, size_t count, size_t element_size
 {
     size_t bytes;
     if (__builtin_mul_overflow(count, element_size, &bytes)) return false;
-    if (*list && !head_of(*list)->mapped && bytes < least && bytes <= SIZE_MAX / 2) {
+    if (*list && !head_of(*list)->mapped && (bytes < least || !HD_HAS_FILES) && bytes <= SIZE_MAX / 2) {
         large_head *head = realloc(head_of(*list), bytes + HEAD_BYTES);
         if (!head) return false;
         head->bytes = bytes;

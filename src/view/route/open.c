@@ -1,7 +1,6 @@
 /* open.c - /api/open: a file that was dropped on the page becomes a trace */
-#include <fcntl.h>
-
 #include "base/error.h"
+#include "base/system.h"
 #include "view/route/route.h"
 #include "view/session/session.h"
 
@@ -14,7 +13,7 @@ hd_status view_route_open(view_reply *reply, const view_request *request, hd_err
     const char *name = view_param_text(request, "name");
     if (!request->body)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "the request has no body: send the file");
-    int fd = fcntl(request->body - 1, F_DUPFD_CLOEXEC, 0);
+    int fd = hd_descriptor_copy(request->body - 1);
     if (fd < 0) return hd_error_set(err, HD_ERR_IO, NULL, HD_OFFSET_NONE, "too many open files");
     hd_status status = view_session_add_file(&trace, request->session, fd, name && *name ? name : "dropped file", err);
     if (status != HD_OK) return status;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/io/temporary.h"
+#include "base/system.h"
 
 enum { ALIGNMENT = 16, KEEP_LEAST = 1 << 17 };
 
@@ -49,7 +50,7 @@ bool view_keep(view_kept *out, const view_array *arrays, size_t count)
     int fd;
     size_t size = 0, at = 0;
     for (size_t i = 0; i < count; i++) size += room_of(arrays[i].size);
-    if (size < KEEP_LEAST || hd_temporary_nameless(&fd, NULL) != HD_OK) return false;
+    if (!HD_HAS_FILES || size < KEEP_LEAST || hd_temporary_nameless(&fd, NULL) != HD_OK) return false;
     void *map = write_and_map(fd, arrays, count, size);
     close(fd);
     if (!map) return false;

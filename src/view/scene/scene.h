@@ -78,6 +78,8 @@ void view_scene_free(view_scene *scene);
 /* Does the rest: lays out all tracks, finds launches, derives tracks. On a thread of the caller's; returns early once
  * *stop. */
 hd_status view_scene_work(view_scene *scene, const atomic_bool *stop, view_scene_news *news, void *user, hd_error *err);
+/* The same for a caller without threads: one step, numbered from 0, at each call. HD_END: there are no more. */
+hd_status view_scene_work_step(view_scene *scene, size_t step, view_scene_news *news, void *user, hd_error *err);
 
 const hd_trace *view_scene_trace(const view_scene *scene);
 const hd_index *view_scene_index(const view_scene *scene); /* NULL: not built yet */

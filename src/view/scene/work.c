@@ -209,16 +209,32 @@ static const scene_step steps[] = {
     {"counting what is shown", .derive = view_derive_fidelity},
 };
 
+enum { STEP_COUNT = sizeof steps / sizeof *steps };
+
+static hd_status run_step(const scene_worker *w, size_t step, hd_error *err)
+{
+    hd_status status = steps[step].run ? steps[step].run(w, err) : run_derived(w, steps[step].derive, err);
+#ifdef __GLIBC__
+    malloc_trim(0); /* steps free much that they need for a moment only */
+#endif
+    return status;
+}
+
+hd_status view_scene_work_step(view_scene *scene, size_t step, view_scene_news *news, void *user, hd_error *err)
+{
+    const scene_worker w = {.scene = scene, .news = news, .user = user};
+    hd_status status = step < STEP_COUNT ? run_step(&w, step, err) : HD_END;
+    report_news(&w, status == HD_OK && step + 1 < STEP_COUNT ? steps[step + 1].what : "");
+    return status;
+}
+
 hd_status view_scene_work(view_scene *scene, const atomic_bool *stop, view_scene_news *news, void *user, hd_error *err)
 {
-    scene_worker w = {.scene = scene, .stop = stop, .news = news, .user = user};
+    const scene_worker w = {.scene = scene, .stop = stop, .news = news, .user = user};
     hd_status status = HD_OK;
-    for (size_t i = 0; i < sizeof steps / sizeof *steps && status == HD_OK && !stopped(&w); i++) {
+    for (size_t i = 0; i < STEP_COUNT && status == HD_OK && !stopped(&w); i++) {
         report_news(&w, steps[i].what);
-        status = steps[i].run ? steps[i].run(&w, err) : run_derived(&w, steps[i].derive, err);
-#ifdef __GLIBC__
-        malloc_trim(0); /* steps free much that they need for a moment only */
-#endif
+        status = run_step(&w, i, err);
     }
     report_news(&w, "");
     return status;

@@ -173,12 +173,6 @@ static unsigned look_at_client(const view_job *job, const char **why)
     return 0;
 }
 
-static const view_route *find_route(const view_route *route, const char *path)
-{
-    while (route->path && strcmp(route->path, path) != 0) route++;
-    return route->path ? route : NULL;
-}
-
 /* Whether the method fits the resource; 0, or a status, and the reason. */
 static unsigned look_at_request(view_job *job, const char *method, const char **why)
 {
@@ -186,7 +180,7 @@ static unsigned look_at_request(view_job *job, const char *method, const char **
         *why = job->err.message;
         return job->err.status == HD_ERR_MEMORY ? 503 : 400;
     }
-    job->route = find_route(job->view->limits.routes, job->target.path);
+    job->route = view_find_route(job->view->limits.routes, job->target.path);
     bool is_get = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
     bool wants_get = !job->route || strcmp(job->route->method, "GET") == 0;
     if (wants_get ? !is_get : strcmp(method, job->route->method) != 0) {

@@ -20,6 +20,7 @@
 #include "base/io/compress.h"
 #include "view/server/http.h"
 #include "view/server/page.h"
+#include "view/server/run.h"
 #include "view/session/session.h"
 
 enum {

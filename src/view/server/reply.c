@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "trace/lazy.h"
 #include "view/server/impl.h"
 
 enum { WORTH_PACKING = 1024 };
@@ -15,46 +14,6 @@ enum { WORTH_PACKING = 1024 };
 static const char cache_for_ever[] = "private, max-age=31536000, immutable";
 
 /* ---- running a route (on a worker) ---- */
-
-static unsigned status_of(const view_reply *reply, hd_status status)
-{
-    if (reply->status >= 400) return reply->status;
-    switch (status) {
-    case HD_ERR_ARGUMENT: return 400;
-    case HD_ERR_LIMIT: return 413;
-    case HD_ERR_MEMORY: return 503;
-    default: return 500;
-    }
-}
-
-static void write_error(hd_json_out *json, const char *text)
-{
-    hd_json_put_text(json, "{\"error\":");
-    hd_json_put_string(json, text, strlen(text));
-    hd_json_put_text(json, "}");
-}
-
-static void become_error(view_reply *reply, hd_status status, const hd_error *err)
-{
-    view_reply error = {.status = status_of(reply, status)};
-    char text[HD_ERROR_TEXT_BYTES];
-    write_error(&error.json, err->message[0] ? hd_error_text(text, sizeof text, err) : hd_status_name(status));
-    view_reply_deinit(reply);
-    *reply = error;
-}
-
-/* The body as bytes, in whichever form it is. */
-static void gather(view_reply *reply)
-{
-    if (!reply->json.data) return;
-    hd_bytes_deinit(&reply->bytes);
-    reply->bytes = (hd_bytes){.data = (uint8_t *)reply->json.data,
-                              .size = reply->json.size,
-                              .capacity = reply->json.capacity,
-                              .failed = reply->json.failed};
-    reply->json = (hd_json_out){0};
-    if (!reply->type) reply->type = "application/json";
-}
 
 static void pack(view_job *job, hd_compressor *compressor)
 {
@@ -81,14 +40,9 @@ static void pack(view_job *job, hd_compressor *compressor)
 void view_job_run(view_job *job, hd_compressor *compressor)
 {
     view_reply *reply = &job->reply;
-    hd_status status = job->route->run(reply, &job->request, &job->err);
-    /* The trace's file may have changed meanwhile: then the answer is not that of the trace. */
-    if (status == HD_OK && reply->scene) status = hd_trace_input_status(view_scene_trace(reply->scene), &job->err);
-    if (status == HD_OK && (reply->json.failed || reply->bytes.failed)) status = HD_NOMEM(&job->err);
-    if (status != HD_OK) become_error(reply, status, &job->err);
+    view_reply_run(reply, job->route, &job->request);
     job->has_run = true;
     if (reply->file) return;
-    gather(reply);
     pack(job, compressor);
 }
 
@@ -121,7 +75,7 @@ static struct MHD_Response *guard(struct MHD_Response *response, bool framed)
 struct MHD_Response *view_error_response(const char *text)
 {
     hd_json_out json = {0};
-    write_error(&json, text);
+    view_put_error(&json, text);
     if (json.failed) {
         free(json.data);
         return NULL;

@@ -24,6 +24,7 @@ typedef struct view_entry {
     hd_trace_facts facts; /* once ready; texts in it belong to the trace */
     view_scene *scene;
     char busy[96];
+    size_t step; /* of the layout, in a stepped session */
 } view_entry;
 
 struct view_session {

@@ -1,7 +1,6 @@
 /* session.c - the open traces: threads that read files, threads that lay scenes out, and the list of traces */
 #include "view/session/session.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -126,15 +125,13 @@ static bool read_again(view_entry *entry)
     view_entry *second = new_entry(entry->path, entry->name);
     if (!second) return false;
     second->is_second = true;
-    second->fd = entry->fd < 0 ? -1 : fcntl(entry->fd, F_DUPFD_CLOEXEC, 0);
+    second->fd = entry->fd < 0 ? -1 : hd_descriptor_copy(entry->fd);
     return add_entry(&id, entry->session, second, &err) == HD_OK;
 }
 
-static void lay_out_entry(view_entry *entry)
+static void end_layout(view_entry *entry, hd_status status, hd_error *err)
 {
     view_session *s = entry->session;
-    hd_error err = {0};
-    hd_status status = view_scene_work(entry->scene, &s->stop, on_scene_news, entry, &err);
     if (!atomic_load(&s->stop) && read_again(entry)) {
         pthread_mutex_lock(&s->lock);
         entry->busy[0] = '\0';
@@ -144,12 +141,28 @@ static void lay_out_entry(view_entry *entry)
         publish_and_unlock(s);
         return;
     }
-    if (status != HD_OK) hd_error_add_cause(&err, "cannot lay out its tracks");
+    if (status != HD_OK) hd_error_add_cause(err, "cannot lay out its tracks");
     pthread_mutex_lock(&s->lock);
     entry->busy[0] = '\0';
-    if (status != HD_OK && !atomic_load(&s->stop)) entry->error = err;
+    if (status != HD_OK && !atomic_load(&s->stop)) entry->error = *err;
     publish_and_unlock(s);
-    if (status != HD_OK && !atomic_load(&s->stop)) tell_failure(entry, &err);
+    if (status != HD_OK && !atomic_load(&s->stop)) tell_failure(entry, err);
+}
+
+static void lay_out_entry(view_entry *entry)
+{
+    hd_error err = {0};
+    end_layout(entry, view_scene_work(entry->scene, &entry->session->stop, on_scene_news, entry, &err), &err);
+}
+
+static void lay_out_step(view_entry *entry)
+{
+    hd_error err = {0};
+    hd_status status = view_scene_work_step(entry->scene, entry->step++, on_scene_news, entry, &err);
+    if (status == HD_OK)
+        entry->is_waiting = true;
+    else
+        end_layout(entry, status == HD_END ? HD_OK : status, &err);
 }
 
 /* The first trace that waits for a reader (or for layout), which is the caller's from now on; NULL: none. */
@@ -199,6 +212,18 @@ static void *layout_thread(void *session)
 #endif
     work_on(session, VIEW_READY);
     return NULL;
+}
+
+bool view_session_step(view_session *s)
+{
+    view_entry *entry = take_entry(s, VIEW_READING);
+    if (entry) {
+        read_entry(entry);
+        return true;
+    }
+    if (!(entry = take_entry(s, VIEW_READY))) return false;
+    lay_out_step(entry);
+    return true;
 }
 
 /* A thread of each kind for every new trace, until there are enough. The lock is held. */
@@ -340,7 +365,7 @@ static hd_status add_entry(uint32_t *out, view_session *s, view_entry *entry, hd
     pthread_mutex_lock(&s->lock);
     if (!hd_grow(&list, &s->capacity, s->count, sizeof *s->entries)) status = HD_NOMEM(err);
     s->entries = list;
-    if (status == HD_OK && !entry->scene) status = start_threads(s, err);
+    if (status == HD_OK && !entry->scene && !s->options.is_stepped) status = start_threads(s, err);
     if (status != HD_OK) {
         pthread_mutex_unlock(&s->lock);
         free_entry(entry);

@@ -22,6 +22,7 @@ typedef struct view_session_options {
     size_t expected;       /* how many will share it; 0: one */
     const char *binary;    /* of those that are added by their path, as in hd_read_options; copied */
     const char *traces;    /* as in view_ranks_options; copied */
+    bool is_stepped;       /* no threads of its own: the caller runs view_session_step */
     uint32_t diff_before;  /* the first traces are the side before of a diff; 0: there is none */
     uint32_t diff_count;   /* traces of both sides */
     hd_view_failed *failed;
@@ -34,6 +35,10 @@ void view_session_free(view_session *session);
 /* Requests all work to end; view_session_is_idle returns whether it has. */
 void view_session_stop(view_session *session);
 bool view_session_is_idle(view_session *session);
+
+/* A stepped session reads one trace, or does one step of a layout; requests are answered between two calls, on the same
+ * thread. Returns false if nothing is left to do. */
+bool view_session_step(view_session *session);
 
 /* Each adds a trace and sets *out to its number. */
 hd_status view_session_add(uint32_t *out, view_session *session, const char *path, hd_error *err);

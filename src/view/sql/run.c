@@ -1,10 +1,12 @@
-/* run.c - a statement under watch: a thread interrupts it when its time is up or its client has gone */
+/* run.c - a statement under watch: a thread interrupts it when its time is up or its client has gone; where no thread can
+ * be started, the statement itself looks */
 #include <inttypes.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/thread.h"
+#include "query/look.h"
 #include "trace/lazy.h"
 #include "view/sql/sql.h"
 
@@ -33,7 +35,13 @@ static void *watch(void *user)
     return NULL;
 }
 
-static hd_status start_watch(view_sql_run *run, hd_error *err)
+static void look(void *user)
+{
+    view_sql_run *run = user;
+    if (is_over(run)) hd_query_interrupt(run->connection->query);
+}
+
+static void start_watch(view_sql_run *run)
 {
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
@@ -41,11 +49,9 @@ static hd_status start_watch(view_sql_run *run, hd_error *err)
     pthread_mutex_init(&run->lock, NULL);
     pthread_cond_init(&run->changed, &attributes);
     pthread_condattr_destroy(&attributes);
-    run->is_watched = hd_thread_start(&run->watch, watch, run) == 0;
-    if (run->is_watched) return HD_OK;
-    pthread_cond_destroy(&run->changed);
-    pthread_mutex_destroy(&run->lock);
-    return hd_error_set(err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "the system gives no more threads");
+    run->is_watched = true;
+    run->has_thread = hd_thread_start(&run->watch, watch, run) == 0;
+    if (!run->has_thread) hd_query_on_look(run->connection->query, look, run);
 }
 
 static void stop_watch(view_sql_run *run)
@@ -55,7 +61,10 @@ static void stop_watch(view_sql_run *run)
     run->is_done = true;
     pthread_cond_signal(&run->changed);
     pthread_mutex_unlock(&run->lock);
-    pthread_join(run->watch, NULL);
+    if (run->has_thread)
+        pthread_join(run->watch, NULL);
+    else
+        hd_query_on_look(run->connection->query, NULL, NULL);
     pthread_cond_destroy(&run->changed);
     pthread_mutex_destroy(&run->lock);
     run->is_watched = false;
@@ -130,7 +139,7 @@ hd_status view_sql_begin(view_sql_run *out, view_session *session, const char *s
     HD_TRY(view_sql_take(&out->connection, session, err));
     if (!out->connection)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "no trace is ready: ask again in a moment");
-    HD_TRY(start_watch(out, err));
+    start_watch(out);
     return prepare(out, sql, size, err);
 }
 

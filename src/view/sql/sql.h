@@ -58,7 +58,7 @@ typedef struct view_sql_run {
     pthread_t watch;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool is_watched, is_done, is_late;
+    bool is_watched, has_thread, is_done, is_late;
 } view_sql_run;
 
 /* Prepares the only statement of sql[0 … size) that returns rows, after any that make views; view_sql_next then runs
