@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "mcp/impl.h"
+#include "model/stacks/event_stacks.h"
 #include "trace/event.h"
 
 enum { QUERY_ROWS = 200, QUERY_COLUMNS = 64, FIND_ROWS = 20, FIND_NAMES = 10, IDLE_ROWS = 5, STACK_FRAMES = 200 };
@@ -287,11 +288,11 @@ static hd_status add_recorded(bool *out_has, mcp_call *call, int64_t id, hd_erro
     int64_t table = id >> ID_ROW_BITS, row = id & ((INT64_C(1) << ID_ROW_BITS) - 1);
     *out_has = false;
     if (table > 1 || (uint64_t)row >= hd_trace_row_count(trace, kinds[table])) return HD_OK;
-    hd_trace_stacks *stacks;
-    if (hd_trace_stacks_new(&stacks, trace, NULL) != HD_OK) return HD_OK; /* damaged: there is none */
+    hd_event_stacks *stacks;
+    HD_TRY(hd_event_stacks_new(&stacks, trace, err));
     const hd_event event = hd_event_at(trace, kinds[table], (uint64_t)row);
-    const hd_stacks *tree = hd_trace_stacks_tree(stacks);
-    uint32_t node = hd_trace_stacks_of(stacks, &event), path[STACK_FRAMES];
+    const hd_stacks *tree = hd_event_stacks_tree(stacks);
+    uint32_t node = hd_event_stacks_of(NULL, stacks, &event), path[STACK_FRAMES];
     size_t count = 0;
     for (; node != HD_STACK_NONE && count < STACK_FRAMES; node = hd_stacks_at(tree, node).caller) path[count++] = node;
     mcp_table *out = count ? mcp_answer_start(call->answer, "stack") : NULL;
@@ -309,7 +310,7 @@ static hd_status add_recorded(bool *out_has, mcp_call *call, int64_t id, hd_erro
     }
     if (out) out->total = out->count;
     *out_has = out != NULL;
-    hd_trace_stacks_free(stacks);
+    hd_event_stacks_free(stacks);
     return status;
 }
 

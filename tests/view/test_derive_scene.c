@@ -390,7 +390,7 @@ static void test_derive__every_derived_track_says_what_it_shows(void **state)
         assert_true(strlen(track->detail) > 20);
         assert_true(atomic_load((_Atomic(int) *)&track->ready));
     }
-    assert_int_equal(derived, 12);
+    assert_int_equal(derived, 13);
     view_scene_free(scene);
 }
 

@@ -57,13 +57,44 @@ static void test_event__frames_of_the_event_itself_are_its_stack(void **state)
     answer = maker_ask(&m, view_route_event, "kind=slice&row=1");
     has(answer, "\"stack\":[{\"name\":\"main\",\"kind\":\"\"},{\"name\":\"a \\\"b\\\"\",\"kind\":\"\"},"
                 "{\"name\":\"m.py(4): "
-                "f\",\"kind\":\"\",\"file\":\"m.py\",\"line\":4,\"level\":\"user\"}],\"stack_from\":\"stack\"");
+                "f\",\"kind\":\"python\",\"file\":\"m.py\",\"line\":4,\"level\":\"user\"}],\"stack_from\":\"stack\"");
     has(answer, "\"source\":\"m.py:4\"");
     has(maker_ask(&m, view_route_event, "kind=slice&row=2"), "\"stack_from\":\"slices\"");
     answer = maker_ask(&m, view_route_event, "kind=slice&row=3");
     has(answer, "{\"name\":\"f(int) (a b.cc:12)\",\"kind\":\"\",\"file\":\"a b.cc\",\"line\":12},"
                 "{\"name\":\"g (x.c:)\",\"kind\":\"\"},{\"name\":\"h(a::b:1)\",\"kind\":\"\"},{\"name\":\"i "
                 "(:1)\",\"kind\":\"\"}");
+    maker_close(&m);
+}
+
+/* Kineto's operators: before the operator, as nested ones repeat it, and no Python slice is around. */
+static void test_event__the_call_stack_of_an_operator_is_above_it(void **state)
+{
+    maker m;
+    (void)state;
+    maker_open(
+        &m,
+        "[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::linear\",\"pid\":1,\"tid\":1,\"ts\":0,\"dur\":50,"
+        "\"args\":{\"Call stack\":\"torch/nn/linear.py(9): forward;my/net.py(7): step;\"}},"
+        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::addmm\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":40,"
+        "\"args\":{\"Call stack\":\"torch/nn/linear.py(9): forward;my/net.py(7): step\"}},"
+        "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":1,\"tid\":1,"
+        "\"ts\":2,\"dur\":5,\"args\":{\"correlation\":7}},"
+        "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"gemm\",\"pid\":0,\"tid\":7,\"ts\":40,\"dur\":20,"
+        "\"args\":{\"correlation\":7,\"device\":0,\"stream\":7}},"
+        "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"fusion\",\"pid\":0,\"tid\":8,\"ts\":40,\"dur\":20,"
+        "\"args\":{\"source_stack\":\"<embedded module 'x'>:1:2\\nmy/net.py:49:2\\n/lib/python3.12/abc.py:4:6\\n\"}}]");
+    const char *answer = maker_ask(&m, view_route_event, "row=3");
+    has(answer, "\"stack\":[{\"name\":\"my/net.py(7): step\",\"kind\":\"python\",\"file\":\"my/net.py\",\"line\":7,"
+                "\"level\":\"user\"},{\"name\":\"torch/nn/linear.py(9): forward\",\"kind\":\"python\","
+                "\"file\":\"torch/nn/linear.py\",\"line\":9},{\"name\":\"aten::linear\",\"kind\":\"op\"},"
+                "{\"name\":\"aten::addmm\",\"kind\":\"op\"},{\"name\":\"cudaLaunchKernel\",\"kind\":\"api\"}],"
+                "\"stack_from\":\"launch\",\"source\":\"my/net.py:7\"");
+    has(maker_ask(&m, view_route_event, "row=3&skip=your, my"), "\"source\":\"torch/nn/linear.py:9\"");
+    has(maker_ask(&m, view_route_event, "row=0"), "\"stack_from\":\"Call stack\"");
+    answer = maker_ask(&m, view_route_event, "row=4");
+    has(answer, "\"file\":\"my/net.py\",\"line\":49,\"level\":\"user\"");
+    has(answer, "\"stack_from\":\"source_stack\",\"source\":\"my/net.py:49\"");
     maker_close(&m);
 }
 
@@ -340,6 +371,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_event__a_kernel_has_its_arguments_launch_and_stack),
         cmocka_unit_test(test_event__frames_of_the_event_itself_are_its_stack),
+        cmocka_unit_test(test_event__the_call_stack_of_an_operator_is_above_it),
         cmocka_unit_test(test_event__a_launch_has_its_works_and_its_parent),
         cmocka_unit_test(test_flows__lines_of_launches_and_flows_are_counted_and_limited),
         cmocka_unit_test(test_flows__slices_with_a_bind_id_are_points),

@@ -140,6 +140,12 @@ test("which line launched this kernel: the user's own first, then the stack from
   await page.locator(".editor input").nth(1).fill("/home/me/a b");
   await page.locator(".editor input").nth(1).press("Tab");
   assert.equal(await page.locator("[aria-label='Event'] a.small").getAttribute("href"), "vscode://file/home/me/a%20b/train.py:40");
+  assert.equal((await state(page, "tracks")).find(t => t.name === "Source line, stream 7").rows, 1, "the lines of the stream are a track");
+  await page.locator(".editor input").nth(2).fill("train.py");
+  await page.locator(".editor input").nth(2).press("Tab");
+  await until(page, () => /^Library line\s+.*fastops/.test(document.querySelector("[aria-label='Event'] .facts").innerText), null, "the folder is skipped");
+  await page.locator(".editor input").nth(2).fill("");
+  await page.locator(".editor input").nth(2).press("Tab");
   await page.locator(".editor input").nth(0).fill("javascript://{file}");
   await page.locator(".editor input").nth(0).press("Tab");
   await until(page, () => document.querySelectorAll("[aria-label='Event'] a.small").length === 0, null, "no scheme that runs in the page");

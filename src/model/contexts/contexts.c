@@ -48,9 +48,10 @@ struct walk {
     const hd_context_options *options;
     hd_index units;
     hd_roles roles;
-    uint32_t recording; /* string id of the category "Trace", Kineto's span of the whole */
-    uint32_t *lane_of;  /* by track: same_as */
-    uint8_t *taken;     /* by track: whether the lane is looked at */
+    hd_event_stacks *recorded; /* NULL: no event has a stack */
+    uint32_t recording;        /* string id of the category "Trace", Kineto's span of the whole */
+    uint32_t *lane_of;         /* by track: same_as */
+    uint8_t *taken;            /* by track: whether the lane is looked at */
     uint32_t track_count;
     walk_worker *workers;
     unsigned worker_count;
@@ -248,9 +249,11 @@ static void sweep_lanes(void *state)
 
 /* Copies the lane's tree into the caller's; map[node] is the node there. names: by string id, HD_NONE: not mapped
  * yet. */
-static hd_status add_tree(uint32_t **out_map, hd_stacks *to, const hd_stacks *from, const hd_trace *trace,
-                          uint32_t *names, hd_error *err)
+static hd_status add_tree(uint32_t **out_map, hd_stacks *to, const hd_stacks *from, const walk *w, uint32_t *names,
+                          hd_error *err)
 {
+    const hd_trace *trace = w->trace;
+    uint32_t strings = hd_trace_string_count(trace);
     uint32_t count = hd_stacks_count(from);
     uint32_t *map = hd_large_new(count, sizeof *map, hd_trace_large_bytes(trace));
     *out_map = map;
@@ -259,7 +262,9 @@ static hd_status add_tree(uint32_t **out_map, hd_stacks *to, const hd_stacks *fr
     for (uint32_t node = 1; node < count; node++) {
         hd_frame frame = hd_stacks_at(from, node);
         if (names[frame.name] == HD_NONE) {
-            hd_string text = hd_name_plain(hd_trace_string(trace, frame.name));
+            hd_string text = frame.name < strings
+                                 ? hd_name_plain(hd_trace_string(trace, frame.name))
+                                 : hd_stacks_text(hd_event_stacks_tree(w->recorded), frame.name - strings);
             names[frame.name] = hd_stacks_name(to, text.data, text.size);
         }
         map[node] = hd_stacks_push(to, map[frame.caller], names[frame.name], frame.kind);
@@ -308,7 +313,7 @@ static hd_status finish_batch(walk *w, hd_stacks *stacks, uint32_t *names, hd_co
     }
     for (size_t i = w->lane_from; i < w->lane_until; i++) {
         uint32_t *map;
-        hd_status status = add_tree(&map, stacks, w->lanes[i].stacks, w->trace, names, err);
+        hd_status status = add_tree(&map, stacks, w->lanes[i].stacks, w, names, err);
         hd_stacks_free(w->lanes[i].stacks);
         w->lanes[i].stacks = NULL;
         if (status == HD_OK) status = hand_out(w, &w->lanes[i], map, sink, user, err);
@@ -337,6 +342,8 @@ static bool make_worker(walk *w, walk_worker *me)
     me->sweep.from = options->has_window ? since_base(w, options->from_ns) : INT64_MIN;
     me->sweep.until = options->has_window ? since_base(w, options->until_ns) : INT64_MAX;
     me->sweep.roles = &w->roles;
+    me->sweep.strings = hd_trace_string_count(w->trace);
+    me->sweep.recorded = w->recorded;
     return me->next && me->seen;
 }
 
@@ -369,6 +376,7 @@ static void free_walk(walk *w)
     }
     for (size_t i = 0; i < w->lane_count; i++) hd_stacks_free(w->lanes[i].stacks);
     hd_roles_deinit(&w->roles);
+    hd_event_stacks_free(w->recorded);
     free(w->workers);
     free(w->lane_of);
     free(w->taken);
@@ -380,6 +388,7 @@ static void free_walk(walk *w)
 static hd_status walk_lanes(walk *w, hd_stacks *stacks, hd_context_sink *sink, void *user, hd_error *err)
 {
     size_t strings = (size_t)hd_trace_string_count(w->trace) + 1;
+    if (w->recorded) strings += hd_stacks_name_count(hd_event_stacks_tree(w->recorded));
     uint32_t *names = malloc(strings * sizeof *names);
     hd_status status = names ? HD_OK : HD_NOMEM(err);
     if (names) memset(names, 0xff, strings * sizeof *names);
@@ -397,6 +406,16 @@ static hd_status walk_lanes(walk *w, hd_stacks *stacks, hd_context_sink *sink, v
     return status;
 }
 
+/* The stacks that slices have themselves. */
+static hd_status read_recorded(walk *w, hd_error *err)
+{
+    HD_TRY(hd_event_stacks_new(&w->recorded, w->trace, err));
+    if (hd_event_stacks_have_texts(w->recorded)) return HD_OK;
+    hd_event_stacks_free(w->recorded);
+    w->recorded = NULL;
+    return HD_OK;
+}
+
 hd_status hd_contexts_walk(hd_stacks *stacks, const hd_trace *trace, const hd_context_options *options,
                            hd_context_sink *sink, void *user, hd_error *err)
 {
@@ -405,7 +424,8 @@ hd_status hd_contexts_walk(hd_stacks *stacks, const hd_trace *trace, const hd_co
         return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^32 slices");
     walk w = {.trace = trace, .options = options ? options : &all, .track_count = hd_trace_track_count(trace)};
     lane_choose_units(&w.units, trace);
-    hd_status status = make_workers(&w, w.options->threads) ? HD_OK : HD_NOMEM(err);
+    hd_status status = read_recorded(&w, err);
+    if (status == HD_OK && !make_workers(&w, w.options->threads)) status = HD_NOMEM(err);
     if (status == HD_OK) {
         hd_threads_run(count_rows, w.workers, sizeof *w.workers, w.worker_count);
         if (!list_lanes(&w)) status = HD_NOMEM(err);

@@ -2,9 +2,11 @@
 #ifndef HD_MODEL_CONTEXTS_IMPL_H
 #define HD_MODEL_CONTEXTS_IMPL_H
 
+#include "base/map.h"
 #include "heddle/analysis/launches.h"
 #include "model/contexts/contexts.h"
 #include "model/roles/trace_roles.h"
+#include "model/stacks/event_stacks.h"
 #include "trace/index/lane_index.h"
 
 /* It has a part in CPU stacks. `recording` is the string id of the category "Trace". */
@@ -38,7 +40,10 @@ typedef struct context_sweep {
     size_t running_count, running_capacity;
     int64_t latest_start; /* of a slice that has a length */
     uint64_t budget;      /* steps left for slices that cross others */
-    hd_stacks *stacks;    /* its names are string ids of the trace */
+    hd_stacks *stacks;    /* its names are string ids of the trace; from `strings` on, names of `recorded` */
+    uint32_t strings;
+    const hd_event_stacks *recorded; /* NULL: no slice has a stack of its own */
+    hd_map placed;                   /* by node and recorded stack: the node of the stack above it */
     const hd_block *block;
 } context_sweep;
 

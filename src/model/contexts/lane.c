@@ -40,6 +40,42 @@ static hd_frame_kind frame_of(hd_role role)
 
 /* ---- nodes ---- */
 
+/* Whether frames of Python are known already, as slices or of a recorded stack. */
+static bool has_frames(const context_sweep *s, uint32_t node)
+{
+    for (; node != HD_STACK_NONE; node = hd_stacks_at(s->stacks, node).caller) {
+        hd_frame frame = hd_stacks_at(s->stacks, node);
+        if (frame.kind == HD_FRAME_PYTHON || frame.name >= s->strings) return true;
+    }
+    return false;
+}
+
+/* The frames of a recorded stack above a node; HD_NONE: no memory. */
+static uint32_t push_recorded(context_sweep *s, uint32_t caller, uint32_t stack)
+{
+    enum { FRAMES = 4096 };
+    const hd_stacks *tree = hd_event_stacks_tree(s->recorded);
+    uint32_t made = caller, path[FRAMES];
+    size_t count = 0;
+    if (hd_map_get(&made, &s->placed, caller, stack)) return made;
+    for (uint32_t at = stack; at != HD_STACK_NONE && count < FRAMES; at = hd_stacks_at(tree, at).caller)
+        path[count++] = at;
+    while (count-- > 0) {
+        hd_frame frame = hd_stacks_at(tree, path[count]);
+        made = hd_stacks_push(s->stacks, made, s->strings + frame.name, frame.kind);
+    }
+    return made != HD_NONE && hd_map_set(&s->placed, caller, stack, made) ? made : HD_NONE;
+}
+
+/* The stack that the slice has as text, as Kineto's operators may have: between the slice and those around it. */
+static uint32_t push_own(context_sweep *s, uint32_t caller, uint32_t at)
+{
+    hd_event event;
+    hd_block_event(&event, s->block, at);
+    uint32_t stack = hd_event_stacks_of_text(NULL, s->recorded, &event);
+    return stack == HD_STACK_NONE || has_frames(s, caller) ? caller : push_recorded(s, caller, stack);
+}
+
 static uint32_t push_row(context_sweep *s, uint32_t caller, uint32_t row)
 {
     uint32_t at;
@@ -48,6 +84,7 @@ static uint32_t push_row(context_sweep *s, uint32_t caller, uint32_t row)
     at = row - (uint32_t)s->block->first_row;
     uint32_t name = (uint32_t)hd_column_at(&s->block->columns[HD_COL_NAME], at);
     uint32_t category = (uint32_t)hd_column_at(&s->block->columns[HD_COL_CATEGORY], at);
+    if (s->recorded) caller = push_own(s, caller, at);
     return hd_stacks_push(s->stacks, caller, name, frame_of(hd_roles_in(s->roles, s->block, at, category)));
 }
 
@@ -191,6 +228,7 @@ hd_status context_sweep_lane(context_sweep *sweep, hd_stacks *stacks, lane_span 
     sweep->latest_start = INT64_MIN;
     sweep->budget = (uint64_t)count * CROSSING_STEPS;
     sweep->stacks = stacks;
+    hd_map_clear(&sweep->placed);
     if (self && !sweep_time(sweep, self, spans, count)) return HD_NOMEM(err);
     for (uint32_t i = 0; i < count; i++) {
         if (!enter(sweep, &spans[i])) return HD_NOMEM(err);
@@ -203,4 +241,5 @@ void context_sweep_deinit(context_sweep *sweep)
     hd_large_free(sweep->scratch);
     free(sweep->open);
     free(sweep->running);
+    hd_map_deinit(&sweep->placed);
 }

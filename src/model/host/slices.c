@@ -220,9 +220,8 @@ hd_status gpu_slices_named(gpu_slices *out, const gpu_scope *s, unsigned roles, 
     return gather(out, &(gatherer){.s = s, .wanted = roles, .names = names}, err);
 }
 
-/* As gpu_slices_init, but only slices around one of the sorted places: mostly far fewer. */
-static hd_status find_around(gpu_slices *out, const gpu_scope *s, unsigned roles, const gpu_place *places, size_t count,
-                             hd_error *err)
+hd_status gpu_slices_around(gpu_slices *out, const gpu_scope *s, unsigned roles, const gpu_place *places, size_t count,
+                            hd_error *err)
 {
     uint32_t lanes = hd_trace_track_count(s->trace);
     uint32_t *first = calloc((size_t)lanes + 2, sizeof *first);
@@ -361,7 +360,7 @@ hd_status gpu_innermost_names(uint32_t *out, gpu_place *places, size_t count, co
 {
     gpu_slices slices;
     if (!sort_places(places, count, s->large)) return HD_NOMEM(err);
-    hd_status status = find_around(&slices, s, 1u << role, places, count, err);
+    hd_status status = gpu_slices_around(&slices, s, 1u << role, places, count, err);
     if (status == HD_OK) status = find_innermost(out, &slices, places, count, err);
     for (size_t i = 0; i < count && status == HD_OK; i++)
         out[i] = out[i] == HD_NONE ? HD_STRING_NONE : slices.list[out[i]].name;
@@ -408,7 +407,7 @@ hd_status gpu_covering_names(uint32_t *out, const gpu_cover *covers, size_t coun
         out[i] = HD_STRING_NONE;
     }
     hd_status status = places && sort_places(places, count, s->large) ? HD_OK : HD_NOMEM(err);
-    if (status == HD_OK) status = find_around(&slices, s, roles, places, count, err);
+    if (status == HD_OK) status = gpu_slices_around(&slices, s, roles, places, count, err);
     if (status == HD_OK)
         status = gpu_around(&slices, places, count, choose_covering, &(coverer){out, covers, &slices, s->trace}, err);
     gpu_slices_deinit(&slices);

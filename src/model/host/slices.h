@@ -56,6 +56,9 @@ typedef struct gpu_cover {
  * steps and of a whole recording do not count. O(n log n). */
 hd_status gpu_covering_names(uint32_t *out, const gpu_cover *covers, size_t count, const gpu_scope *scope,
                              unsigned roles, hd_error *err);
+/* As gpu_slices_init, but only slices around one of the sorted places: mostly far fewer. */
+hd_status gpu_slices_around(gpu_slices *out, const gpu_scope *scope, unsigned roles, const gpu_place *places,
+                            size_t count, hd_error *err);
 /* Called for sorted places, one after the other: all slices around, outermost first. Any status but HD_OK ends it. */
 typedef hd_status gpu_around_found(void *user, uint32_t id, const uint32_t *slices, size_t count, hd_error *err);
 hd_status gpu_around(const gpu_slices *slices, const gpu_place *places, size_t count, gpu_around_found *found,

@@ -5,15 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "base/error.h"
 #include "base/json/json.h"
 #include "base/map.h"
 #include "base/memory/vector.h"
 #include "base/text/decimal.h"
-#include "heddle/stacks.h"
 #include "model/args/args.h"
-#include "model/roles/python_frames.h"
+#include "model/stacks/event_stacks.h"
 #include "trace/event.h"
 #include "trace/lazy.h"
 #include "trace/ranks.h"
@@ -57,10 +55,10 @@ typedef struct recorder {
     const hd_trace *trace;
     gpu_texts *texts;
     gpu_arg args[ARGUMENTS];
-    hd_trace_stacks *stacks;
-    uint32_t *frames; /* by node: text + 1, 0: not looked at */
-    char *status;     /* pg_status; NULL: none */
-    hd_map enqueued;  /* by number of a group; HD_NONE: unknown */
+    hd_event_stacks *stacks;
+    uint32_t *lines; /* by node */
+    char *status;    /* pg_status; NULL: none */
+    hd_map enqueued; /* by number of a group; HD_NONE: unknown */
     uint32_t enqueued_count;
     hd_recorded *list;
     size_t count, capacity;
@@ -68,54 +66,15 @@ typedef struct recorder {
 
 /* ---- frames ---- */
 
-/* "step (train.py:42)" as "train.py(42): step". false: it has no such place. */
-static bool rewrite_frame(hd_bytes *out, hd_string name)
-{
-    out->size = 0;
-    if (!name.size || name.data[name.size - 1] != ')') return false;
-    const char *open = memrchr(name.data, '(', name.size), *colon = memrchr(name.data, ':', name.size);
-    if (!open || !colon || colon < open || open < name.data + 2) return false;
-    hd_bytes_put(out, open + 1, (size_t)(colon - open - 1));
-    hd_bytes_put(out, "(", 1);
-    hd_bytes_put(out, colon + 1, (size_t)(name.data + name.size - colon - 1));
-    hd_bytes_put(out, ": ", 2);
-    hd_bytes_put(out, name.data, (size_t)(open - 1 - name.data));
-    return !out->failed;
-}
-
-static bool is_python(hd_string frame)
-{
-    return memmem(frame.data, frame.size, ".py(", 4) != NULL;
-}
-
-/* The innermost frame of the highest level. */
+/* The user's line of a stack; without a frame of Python, its last. */
 static bool find_frame(uint32_t *out, recorder *r, uint32_t node)
 {
-    const hd_stacks *tree = hd_trace_stacks_tree(r->stacks);
-    hd_string best = {NULL, 0};
-    int level = -1;
-    hd_bytes text = {0};
+    const hd_stacks *tree = hd_event_stacks_tree(r->stacks);
     *out = HD_NONE;
     if (node == HD_STACK_NONE) return true;
-    if (r->frames[node]) {
-        *out = r->frames[node] - 1;
-        return true;
-    }
-    for (uint32_t at = node; at != HD_STACK_NONE; at = hd_stacks_at(tree, at).caller) {
-        hd_string name = hd_stacks_text(tree, hd_stacks_at(tree, at).name), frame;
-        bool is_place = rewrite_frame(&text, name);
-        frame = (hd_string){(const char *)text.data, text.size};
-        int own = is_place && is_python(frame) ? 1 + (int)hd_frame_level_of(frame) : 0;
-        if (own > level) {
-            level = own;
-            best = name;
-        }
-    }
-    bool fine = !text.failed;
-    hd_bytes_deinit(&text);
-    if (fine) *out = gpu_text(r->texts, best.data, best.size);
-    r->frames[node] = *out + 1;
-    return fine && *out != HD_NONE;
+    hd_string name = hd_stacks_text(tree, hd_stacks_at(tree, r->lines[node] ? r->lines[node] : node).name);
+    *out = gpu_text(r->texts, name.data, name.size);
+    return *out != HD_NONE;
 }
 
 /* ---- entries ---- */
@@ -182,7 +141,7 @@ static bool add_entry(recorder *r, const hd_block *block, uint32_t row, const hd
                      .started_ns = numbers[STARTED],
                      .completed_ns = numbers[COMPLETED]};
     if (!find_enqueued(&e.enqueued, r, numbers[GROUP_NUMBER])) return false;
-    if (e.name == HD_NONE || !find_frame(&e.frame, r, hd_trace_stacks_of(r->stacks, event))) return false;
+    if (e.name == HD_NONE || !find_frame(&e.frame, r, hd_event_stacks_of(NULL, r->stacks, event))) return false;
     if (!hd_grow((void **)&r->list, &r->capacity, r->count, sizeof *r->list)) return false;
     r->list[r->count++] = e;
     return true;
@@ -212,20 +171,19 @@ hd_status hd_recorded_new(hd_recorded **out, size_t *out_count, gpu_texts *texts
     *out = NULL;
     *out_count = 0;
     if (category == HD_NONE) return HD_OK;
-    hd_status status = hd_trace_stacks_new(&r.stacks, trace, err);
+    hd_status status = hd_event_stacks_new(&r.stacks, trace, err);
     bool fine = true;
     for (int i = 0; i < ARGUMENTS; i++) fine &= gpu_arg_init(&r.args[i], trace, names[i]);
-    if (status == HD_OK)
-        r.frames = calloc((size_t)hd_stacks_count(hd_trace_stacks_tree(r.stacks)) + 1, sizeof *r.frames);
+    if (status == HD_OK) r.lines = hd_stack_lines(hd_event_stacks_tree(r.stacks));
     if (status_text.size && status_text.size <= STATUS_LIMIT && *status_text.data == '{') {
         r.status = calloc(1, status_text.size + HD_JSON_PADDING);
         if (r.status) memcpy(r.status, status_text.data, status_text.size);
         fine &= r.status != NULL;
     }
-    if (status == HD_OK && !(fine && r.frames && add_entries(&r, category))) status = HD_NOMEM(err);
+    if (status == HD_OK && !(fine && r.lines && add_entries(&r, category))) status = HD_NOMEM(err);
     for (int i = 0; i < ARGUMENTS; i++) gpu_arg_deinit(&r.args[i]);
-    hd_trace_stacks_free(r.stacks);
-    free(r.frames);
+    hd_event_stacks_free(r.stacks);
+    free(r.lines);
     free(r.status);
     hd_map_deinit(&r.enqueued);
     if (status != HD_OK) {

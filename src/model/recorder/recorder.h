@@ -15,7 +15,7 @@ typedef struct hd_recorded {
     uint32_t name; /* "nccl:all_reduce", "nccl:send 0->1" */
     uint32_t group, description, ranks, state;
     uint32_t in_sizes, out_sizes, in_types, out_types;
-    uint32_t frame; /* the innermost of the user's code, else of a library, else of any */
+    uint32_t frame; /* the user's line (model/stacks/event_stacks.h), else the innermost */
     bool is_p2p;
     int64_t rank, record, sequence; /* record: its number in the ring, from 0 on */
     int64_t created_ns, started_ns, completed_ns;

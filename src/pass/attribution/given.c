@@ -1,12 +1,13 @@
 /* given.c - GPU activities, and the calls that launch them, whose slices have their own stacks */
 #include "base/error.h"
+#include "model/stacks/event_stacks.h"
 #include "pass/attribution/attribution.h"
 #include "pass/attribution/map.h"
 #include "trace/spill.h"
 
 /* The node of a slice's own stack in the attribution's tree: HD_STACK_NONE: no stack, HD_NONE: no memory. `block`: the
  * block of the previous slice. */
-static uint32_t node_of(attribution_map *map, const hd_trace *gpu, const hd_trace_stacks *stacks,
+static uint32_t node_of(attribution_map *map, const hd_trace *gpu, const hd_event_stacks *stacks,
                         const hd_block **block, uint64_t row)
 {
     hd_event event;
@@ -14,11 +15,11 @@ static uint32_t node_of(attribution_map *map, const hd_trace *gpu, const hd_trac
     if (!*block || row < (*block)->first_row || row - (*block)->first_row >= (*block)->row_count)
         *block = hd_trace_block_of(&at, gpu, HD_KIND_SLICE, row);
     hd_block_event(&event, *block, (uint32_t)(row - (*block)->first_row));
-    uint32_t node = hd_trace_stacks_of(stacks, &event);
+    uint32_t node = hd_event_stacks_of(NULL, stacks, &event);
     return node == HD_STACK_NONE ? HD_STACK_NONE : attribution_map_node(map, node);
 }
 
-static hd_status take_works(hd_attribution *a, attribution_map *map, const hd_trace *gpu, const hd_trace_stacks *stacks,
+static hd_status take_works(hd_attribution *a, attribution_map *map, const hd_trace *gpu, const hd_event_stacks *stacks,
                             hd_error *err)
 {
     const hd_block *block = NULL;
@@ -41,7 +42,7 @@ static hd_status take_works(hd_attribution *a, attribution_map *map, const hd_tr
 
 /* The stack of a call's slice takes precedence over that of its activity. */
 static hd_status take_launches(hd_attribution *a, attribution_map *map, const hd_trace *gpu,
-                               const hd_trace_stacks *stacks, hd_error *err)
+                               const hd_event_stacks *stacks, hd_error *err)
 {
     const hd_block *block = NULL;
     for (size_t i = 0; i < a->launches->launch_count; i++) {
@@ -54,10 +55,10 @@ static hd_status take_launches(hd_attribution *a, attribution_map *map, const hd
     return HD_OK;
 }
 
-static hd_status take_all(hd_attribution *a, const hd_trace *gpu, const hd_trace_stacks *stacks, hd_error *err)
+static hd_status take_all(hd_attribution *a, const hd_trace *gpu, const hd_event_stacks *stacks, hd_error *err)
 {
     attribution_map map;
-    bool made = attribution_map_init(&map, a->stacks, hd_trace_stacks_tree(stacks), hd_trace_large_bytes(gpu));
+    bool made = attribution_map_init(&map, a->stacks, hd_event_stacks_tree(stacks), hd_trace_large_bytes(gpu));
     hd_status status = made ? take_launches(a, &map, gpu, stacks, err) : HD_NOMEM(err);
     if (status == HD_OK) status = take_works(a, &map, gpu, stacks, err);
     attribution_map_deinit(&map);
@@ -67,13 +68,12 @@ static hd_status take_all(hd_attribution *a, const hd_trace *gpu, const hd_trace
 hd_status attribution_from_given(hd_attribution *a, const hd_trace *gpu, const hd_attribution_options *options,
                                  hd_error *err)
 {
-    hd_trace_stacks *stacks = NULL;
+    hd_event_stacks *stacks;
     (void)options; /* stacks in the trace are used whatever the options */
-    if (a->launches->work_count == 0 || hd_trace_metadata_find(gpu, "stackFrames").size == 0) return HD_OK;
-    hd_status status = hd_trace_stacks_new(&stacks, gpu, err);
-    if (status == HD_ERR_DAMAGED) return HD_OK; /* unreadable stackFrames give no stacks */
-    if (status != HD_OK) return status;
-    status = take_all(a, gpu, stacks, err);
-    hd_trace_stacks_free(stacks);
+    if (a->launches->work_count == 0) return HD_OK;
+    HD_TRY(hd_event_stacks_new(&stacks, gpu, err));
+    bool any = hd_stacks_count(hd_event_stacks_tree(stacks)) > 1;
+    hd_status status = any ? take_all(a, gpu, stacks, err) : HD_OK;
+    hd_event_stacks_free(stacks);
     return status;
 }

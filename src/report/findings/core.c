@@ -343,10 +343,10 @@ void findings_deinit(findings *f)
     *f = (findings){0};
 }
 
-const char *findings_short(char out[72], const hd_trace *trace, uint32_t string)
+const char *findings_short_text(char out[72], hd_string text)
 {
     char plain[HD_NAME_BYTES];
-    hd_string name = {plain, string == HD_STRING_NONE ? 0 : hd_name_short(plain, hd_trace_string(trace, string))};
+    hd_string name = {plain, text.size ? hd_name_short(plain, text) : 0};
     size_t kept = name.size;
     if (kept > 60) {
         for (kept = 57; kept && ((unsigned char)name.data[kept] & 0xc0) == 0x80;) kept--;
@@ -354,6 +354,11 @@ const char *findings_short(char out[72], const hd_trace *trace, uint32_t string)
     memcpy(out, name.data, kept);
     memcpy(out + kept, kept < name.size ? "…" : "", kept < name.size ? sizeof "…" : 1);
     return out;
+}
+
+const char *findings_short(char out[72], const hd_trace *trace, uint32_t string)
+{
+    return findings_short_text(out, string == HD_STRING_NONE ? (hd_string){NULL, 0} : hd_trace_string(trace, string));
 }
 
 const char *findings_longest(char out[72], const findings *f, const finding *of)

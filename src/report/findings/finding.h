@@ -199,19 +199,18 @@ static inline bool findings_is_of_class(const findings *f, uint32_t node, gpu_cl
     return work && work->class == class;
 }
 /* A name for a sentence: without template arguments, cut in the middle of nothing, at most 60 bytes. Returns out. */
+const char *findings_short_text(char out[72], hd_string text);
 const char *findings_short(char out[72], const hd_trace *trace, uint32_t string);
 /* The same of the longest slice that shows the finding. */
 const char *findings_longest(char out[72], const findings *f, const finding *of);
 
 /* lines.c */
-/* The line of the user's code (model/host/lines.h) around these sorted places to which most of `lengths` (by id)
- * belongs; HD_STRING_NONE: the trace has no frames. */
-hd_status findings_line(uint32_t *out, const findings *f, const gpu_place *places, const int64_t *lengths, size_t count,
+/* ", called by train.py(88): step": the line of the user's code (model/host/lines.h) around these sorted places to which
+ * most of `lengths` (by id) belongs; "": none is known. */
+hd_status findings_line(char out[96], const findings *f, const gpu_place *places, const int64_t *lengths, size_t count,
                         hd_error *err);
 /* The same around the longest slice that shows the last finding. */
-hd_status findings_line_of_longest(uint32_t *out, const findings *f, hd_error *err);
-/* ", called by train.py(88): step", or "". Returns out. */
-const char *findings_line_text(char out[96], const findings *f, uint32_t line);
+hd_status findings_line_of_longest(char out[96], const findings *f, hd_error *err);
 
 /* claims.c */
 /* A new finding; NULL: no memory. Valid until the next is added. */

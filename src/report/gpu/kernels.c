@@ -42,7 +42,8 @@ typedef struct kernels {
     gpu_slices ops;
     uint32_t *op_of;     /* by launch: of ops */
     uint32_t *module_of; /* by launch: text */
-    uint32_t *line_of;   /* by launch: string */
+    gpu_lines lines;
+    uint32_t *line_of; /* by launch: text; with --by line */
     bool has_lines;
     hd_attribution *attribution; /* with --by stack */
     hd_stacks *stacks;
@@ -100,19 +101,6 @@ static hd_status find_modules(kernels *k, hd_error *err)
     hd_large_free(places);
     gpu_slices_deinit(&m.frames);
     free(m.text);
-    return status;
-}
-
-static hd_status find_lines(kernels *k, hd_error *err)
-{
-    gpu_place *places = NULL;
-    size_t count, launches = k->scope.launches->launch_count;
-    k->line_of = hd_large_new(launches + 1, sizeof *k->line_of, k->scope.large);
-    hd_status status = k->line_of ? gpu_launch_places(&places, &count, &k->scope, err) : HD_NOMEM(err);
-    if (status == HD_OK) status = gpu_places_to_forward(places, count, &k->scope, err);
-    if (status == HD_OK) status = gpu_line_names(k->line_of, places, count, launches, &k->scope, err);
-    for (size_t i = 0; status == HD_OK && i < launches; i++) k->has_lines |= k->line_of[i] != HD_STRING_NONE;
-    hd_large_free(places);
     return status;
 }
 
@@ -225,7 +213,7 @@ static bool add_kernel(kernels *k, const gpu_work *work, const hd_work *of, int6
         .block = HD_NONE,
         .class = s->by & GPU_BY_CLASS ? work->class : HD_NONE,
         .stack = stack,
-        .line = k->line_of && launch != HD_NONE ? k->line_of[launch] : HD_STRING_NONE,
+        .line = HD_NONE,
         .stream = s->by & GPU_BY_STREAM ? s->rows[work->row].stream : HD_NO_NUMBER,
         .time = time,
         .registers = whole_of(k, REGISTERS, block, at),
@@ -242,6 +230,9 @@ static bool add_kernel(kernels *k, const gpu_work *work, const hd_work *of, int6
     if (fine && s->by & GPU_BY_GRID)
         fine = dimensions(&row.grid, k, GRID, block, at) && dimensions(&row.block, k, BLOCK, block, at);
     if (fine && s->by & GPU_BY_SHAPE && time != HD_NO_NUMBER) report_cover(&k->shaped, time, row.shape != HD_NONE);
+    if (fine && k->line_of) fine = gpu_line_of_slice(&row.line, &k->lines, of->row);
+    if (k->line_of && row.line == HD_NONE && launch != HD_NONE) row.line = k->line_of[launch];
+    k->has_lines |= row.line != HD_NONE;
     return fine && gpu_aggregate_add(&k->rows, &row);
 }
 
@@ -308,7 +299,10 @@ static hd_status add_tables(hd_report *out, kernels *k, hd_error *err)
     if (k->scope.by & (GPU_BY_OP | GPU_BY_SHAPE)) HD_TRY(find_ops(k, err));
     if (k->scope.by & GPU_BY_MODULE) HD_TRY(find_modules(k, err));
     if (k->scope.by & GPU_BY_STACK) HD_TRY(find_stacks(k, err));
-    if (k->scope.by & GPU_BY_LINE) HD_TRY(find_lines(k, err));
+    if (k->scope.by & GPU_BY_LINE) {
+        HD_TRY(gpu_lines_init(&k->lines, &k->texts, k->scope.trace, err));
+        HD_TRY(gpu_lines_of_launches(&k->line_of, &k->lines, &k->scope, true, err));
+    }
     HD_TRY(gpu_trust_of_scope(&k->trust, &k->scope, err));
     HD_TRY(sum_kernels(k, err));
     k->stack_room = STACK_ROOM;
@@ -347,6 +341,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     hd_large_free(k.op_of);
     hd_large_free(k.module_of);
     hd_large_free(k.line_of);
+    gpu_lines_deinit(&k.lines);
     hd_attribution_free(k.attribution);
     hd_stacks_free(k.stacks);
     hd_large_free(k.stack_of);
@@ -393,7 +388,7 @@ static const hd_report_column columns[] = {
     {"line", HD_VALUE_STRING,
      "with --by line: the function of the user's own Python code that launched it, the innermost; of a library where "
      "there is none",
-     GPU_FILL(STRING, kernel_row, line)},
+     GPU_FILL(TEXT, kernel_row, line)},
     GPU_COLUMN_DOUBT_OF(GPU_FILL(BITS, kernel_row, doubts, .own = add_doubts)),
     {0},
 };

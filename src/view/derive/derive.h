@@ -110,6 +110,9 @@ enum {
 /* A derived track without events; false: no memory. `name` and `detail` are copied. */
 bool view_derived_track(view_track *out, view_track_kind kind, const char *role, const char *name, const char *detail,
                         int place);
+/* The same for a stream, whose number the name gets where the device has several. */
+bool view_stream_track(view_track *out, const view_scene *scene, const view_device *device, const view_stream *stream,
+                       const char *role, const char *name, const char *detail, int place);
 /* Makes its only row from slices that do not overlap, and all data derived from it. Takes them, also after an error. */
 hd_status view_derived_row(view_track *track, view_slices *slices, hd_error *err);
 /* Makes its rows by depth from slices in start order, the longer first, which may overlap. Takes them likewise. */

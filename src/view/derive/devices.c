@@ -245,6 +245,23 @@ bool view_derived_track(view_track *out, view_track_kind kind, const char *role,
     return false;
 }
 
+bool view_stream_track(view_track *out, const view_scene *scene, const view_device *device, const view_stream *stream,
+                       const char *role, const char *name, const char *detail, int place)
+{
+    char text[128];
+    int64_t number = hd_trace_track_at(view_scene_trace(scene), stream->track)->stream;
+    if (device->stream_count == 1 || number == HD_NO_NUMBER)
+        snprintf(text, sizeof text, "%s", name);
+    else
+        snprintf(text, sizeof text, "%s, stream %lld", name, (long long)number);
+    if (!view_derived_track(out, VIEW_SLICES, role, text, detail, place)) return false;
+    out->device = device->device;
+    out->rank = device->rank;
+    out->stream = number;
+    out->collapsed = device->stream_count > 1 && stream->count < device->count / 2;
+    return true;
+}
+
 /* ---- rows ---- */
 
 static void measure(view_track *track, const view_slices *slices)

@@ -135,22 +135,12 @@ static bool name_track(view_track *out, const projector *p, const view_device *d
                        view_context_sort sort)
 {
     const context_about *about = &abouts[sort];
-    char name[128], detail[512];
-    int64_t number = hd_trace_track_at(view_scene_trace(p->scene), stream->track)->stream;
-    if (device->stream_count == 1 || number == HD_NO_NUMBER)
-        snprintf(name, sizeof name, "%s", about->name);
-    else
-        snprintf(name, sizeof name, "%s, stream %lld", about->name, (long long)number);
+    char detail[512];
     int size = snprintf(detail, sizeof detail, "%s", about->detail);
     if (p->levels[sort] < p->deepest[sort])
         snprintf(detail + size, sizeof detail - (size_t)size, " Of %u levels the outermost %u are shown.",
                  p->deepest[sort], p->levels[sort]);
-    if (!view_derived_track(out, VIEW_SLICES, about->role, name, detail, about->place)) return false;
-    out->device = device->device;
-    out->rank = device->rank;
-    out->stream = number;
-    out->collapsed = device->stream_count > 1 && stream->count < device->count / 2;
-    return true;
+    return view_stream_track(out, p->scene, device, stream, about->role, about->name, detail, about->place);
 }
 
 static bool project(projection *out, const projector *p, const lane_span *spans, uint32_t count, view_context_sort sort)

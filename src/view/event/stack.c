@@ -1,77 +1,44 @@
 /* stack.c - the stack of an event: its own, its launch's, or the slices that enclose it
  *
- * The first of these that exists: `sf` of the event; its `stack`, an array of texts; `sf` of its launch; the slices
- * around the launch on its thread, with the launch; for events other than GPU activities, the slices around it on its
- * thread.
+ * The first of these that exists: the event's own (model/stacks/event_stacks.h); that of its launch; the slices around
+ * the launch on its thread, with the launch; for events other than GPU activities, the slices around it on its thread.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "base/json/json.h"
-#include "model/roles/python_frames.h"
+#include "model/roles/frames.h"
+#include "model/stacks/event_stacks.h"
 #include "trace/event.h"
 #include "view/event/event.h"
 #include "view/queries/queries.h"
 
 enum { FRAMES = 4096 };
 
-/* ---- names ---- */
-
-/* "name (file.c:12)", as heddle symbolize --lines and captures of Python write it. */
-static bool place_behind_name(hd_string *out_file, int64_t *out_line, hd_string name)
-{
-    if (!name.data || name.size < 7 || name.data[name.size - 1] != ')') return false;
-    const char *open = memrchr(name.data, '(', name.size);
-    if (!open || open < name.data + 2 || open[-1] != ' ') return false;
-    const char *end = name.data + name.size - 1, *colon = memrchr(open, ':', (size_t)(end - open));
-    int64_t line = 0;
-    if (!colon || colon == open + 1 || colon + 1 == end) return false;
-    for (const char *p = colon + 1; p < end; p++) {
-        if (*p < '0' || *p > '9' || line >= INT32_MAX) return false;
-        line = line * 10 + (*p - '0');
-    }
-    *out_file = (hd_string){open + 1, (size_t)(colon - open) - 1};
-    *out_line = line;
-    return true;
-}
-
-/* "file.py(12): name"; and the above. */
-static bool python_name(hd_string *out_file, int64_t *out_line, hd_string name)
-{
-    if (place_behind_name(out_file, out_line, name)) return true;
-    const char *open = name.size ? memchr(name.data, '(', name.size) : NULL;
-    if (!open || open == name.data) return false;
-    const char *p = open + 1, *end = name.data + name.size;
-    int64_t line = 0;
-    while (p < end && *p >= '0' && *p <= '9' && line < INT32_MAX) line = line * 10 + (*p++ - '0');
-    if (p == open + 1 || p + 1 >= end || p[0] != ')' || p[1] != ':') return false;
-    *out_file = (hd_string){name.data, (size_t)(open - name.data)};
-    *out_line = line;
-    return true;
-}
+/* ---- frames ---- */
 
 /* The last frame with a file, which is the nearest, of the code that is nearest to the user. */
 typedef struct source_place {
     hd_string file;
     int64_t line;
     hd_frame_level level;
+    const char *skip; /* as view_event */
 } source_place;
 
 static void put_frame(hd_json_out *json, source_place *source, hd_string name, const char *kind)
 {
-    hd_string file;
-    int64_t line;
+    hd_frame_place place;
     hd_json_put_text(json, json->data[json->size - 1] == '[' ? "{" : ",{");
     view_json_text(json, "name", name);
     view_json_text(json, "kind", (hd_string){kind, strlen(kind)});
-    if (python_name(&file, &line, name)) {
+    if (hd_frame_place_of(&place, name)) {
         static const char *const levels[] = {[HD_FRAME_LIBRARY] = "library", [HD_FRAME_USER] = "user"};
         hd_frame_level level = hd_frame_level_of(name);
-        view_json_text(json, "file", file);
-        view_json_int(json, "line", line);
+        if (level > HD_FRAME_BELOW && hd_frame_is_in(place.file, source->skip)) level = HD_FRAME_BELOW;
+        view_json_text(json, "file", place.file);
+        view_json_int(json, "line", place.line);
         if (levels[level]) view_json_text(json, "level", (hd_string){levels[level], strlen(levels[level])});
-        if (level >= source->level) *source = (source_place){file, line, level};
+        if (level >= source->level) *source = (source_place){place.file, place.line, level, source->skip};
     }
     hd_json_put_text(json, "}");
 }
@@ -93,57 +60,6 @@ static bool put_node(hd_json_out *json, source_place *source, const hd_stacks *s
     return true;
 }
 
-/* ---- the event's own texts ---- */
-
-typedef struct own_texts {
-    char *data; /* malloc'ed, NULL: there are none */
-    const char *at;
-    char *out; /* followed by as much room, for decoded text */
-} own_texts;
-
-/* Of its member `stack`, where that is an array of texts. */
-static own_texts find_texts(const view_event *e)
-{
-    own_texts texts = {NULL, NULL, NULL};
-    uint32_t key = hd_trace_find_string(e->trace, "stack", 5);
-    if (key == HD_NONE || e->event.shape >= hd_trace_shape_count(e->trace) || !e->event.args) return texts;
-    const hd_shape *shape = hd_trace_shape_at(e->trace, e->event.shape);
-    int at = hd_shape_find(shape, key, HD_SCOPE_EVENT);
-    if (at < 0 || shape->keys[at].type != HD_ARG_JSON) return texts;
-    hd_string text = hd_trace_string(e->trace, (uint32_t)hd_column_at(&e->event.args->columns[at], e->event.args_row));
-    char *copy = text.size && text.data[0] == '[' ? calloc(2, text.size + HD_JSON_PADDING) : NULL;
-    if (!copy) return texts;
-    memcpy(copy, text.data, text.size);
-    if (copy[1 + strspn(copy + 1, " \t\r\n")] == '"')
-        texts = (own_texts){copy, copy, copy + text.size + HD_JSON_PADDING};
-    else
-        free(copy);
-    return texts;
-}
-
-/* false: no more. */
-static bool next_text(hd_string *out, own_texts *texts)
-{
-    hd_json_text text;
-    const char *p = texts->at + strspn(texts->at, " \t\r\n");
-    if (*p != '[' && *p != ',') return false;
-    p++;
-    p += strspn(p, " \t\r\n");
-    if (*p != '"') return false;
-    texts->at = hd_json_string(&text, p + 1);
-    if (!texts->at || !hd_json_decode(texts->out, &out->size, &text)) return false;
-    out->data = texts->out;
-    texts->out += out->size;
-    return true;
-}
-
-/* Of very long ones, the first. */
-static void put_texts(hd_json_out *json, source_place *source, own_texts *texts)
-{
-    hd_string text;
-    for (int i = 0; i < FRAMES && next_text(&text, texts); i++) put_frame(json, source, text, "");
-}
-
 /* ---- slices around ---- */
 
 static const char *frame_kind(const view_scene *scene, uint32_t row)
@@ -159,19 +75,30 @@ static const char *frame_kind(const view_scene *scene, uint32_t row)
     return kind ? kind : "native";
 }
 
-/* The slices around a place, outermost first, and itself. */
-static bool put_slices(hd_json_out *json, source_place *source, const view_event *e, const view_place *place)
+/* The slices around a place, outermost first, and itself; before the first that has a stack as text, that stack, unless
+ * there are slices of Python functions. */
+static bool put_slices(hd_json_out *json, source_place *source, const view_event *e, const hd_event_stacks *stacks,
+                       const view_place *place)
 {
+    bool has_frames = !hd_event_stacks_have_texts(stacks), fine = true;
     size_t count = 0, capacity = (size_t)place->depth + 1;
     view_place *path = malloc(capacity * sizeof *path);
     if (!path) return false;
     path[count++] = *place;
     while (count < capacity && view_place_parent(&path[count], e->scene, &path[count - 1])) count++;
-    while (count-- > 0)
-        put_frame(json, source, view_scene_text(e->scene, path[count].slice.name),
-                  frame_kind(e->scene, path[count].slice.row));
+    while (fine && count-- > 0) {
+        uint32_t row = path[count].slice.row, node = HD_STACK_NONE;
+        const char *kind = frame_kind(e->scene, row);
+        if (!has_frames && row < hd_trace_row_count(e->trace, HD_KIND_SLICE)) {
+            const hd_event event = hd_event_at(e->trace, HD_KIND_SLICE, row);
+            node = hd_event_stacks_of_text(NULL, stacks, &event);
+            has_frames = node != HD_STACK_NONE || strcmp(kind, hd_frame_kind_name(HD_FRAME_PYTHON)) == 0;
+        }
+        if (node != HD_STACK_NONE) fine = put_node(json, source, hd_event_stacks_tree(stacks), node);
+        put_frame(json, source, view_scene_text(e->scene, path[count].slice.name), kind);
+    }
     free(path);
-    return true;
+    return fine;
 }
 
 /* The slice that represents the event on its thread: its launch, itself, or the enclosing one. */
@@ -188,14 +115,14 @@ static bool find_place(view_place *out, const view_event *e)
     return thread != HD_NONE && view_place_at(out, e->scene, thread, e->event.start_ns);
 }
 
-static uint32_t own_stack(const char **out_from, const hd_trace_stacks *stacks, const view_event *e)
+static uint32_t own_stack(const char **out_from, const hd_event_stacks *stacks, const view_event *e)
 {
-    uint32_t node = stacks ? hd_trace_stacks_of(stacks, &e->event) : HD_STACK_NONE;
-    *out_from = "sf";
-    if (node != HD_STACK_NONE || !stacks || !e->work || !e->launch) return node;
+    uint32_t node = hd_event_stacks_of(out_from, stacks, &e->event);
+    if (node != HD_STACK_NONE || !e->work || !e->launch) return node;
     hd_event launch = hd_event_at(e->trace, HD_KIND_SLICE, e->launch->row);
+    node = hd_event_stacks_of(NULL, stacks, &launch);
     *out_from = "launch sf";
-    return hd_trace_stacks_of(stacks, &launch);
+    return node;
 }
 
 static void put_source(hd_json_out *json, const source_place *source)
@@ -212,36 +139,21 @@ static void put_source(hd_json_out *json, const source_place *source)
 
 hd_status view_event_stack(hd_json_out *json, const view_event *e, hd_error *err)
 {
-    const hd_trace_stacks *stacks;
+    const hd_event_stacks *stacks;
     const char *from;
-    source_place source = {{NULL, 0}, 0, HD_FRAME_BELOW};
+    source_place source = {{NULL, 0}, 0, HD_FRAME_OTHER, e->skip};
     view_place place;
-    bool fine = true;
     HD_TRY(view_queries_stacks(&stacks, e->scene, err));
     uint32_t node = own_stack(&from, stacks, e);
-    bool is_own = node != HD_STACK_NONE && strcmp(from, "sf") == 0;
-    own_texts texts = {NULL, NULL, NULL};
-    if (!is_own) texts = find_texts(e);
-    bool by_slices = node == HD_STACK_NONE && !texts.data && find_place(&place, e);
-    if (node == HD_STACK_NONE && !by_slices && !texts.data) return HD_OK;
+    if (node == HD_STACK_NONE && !find_place(&place, e)) return HD_OK;
     view_json_key(json, "stack");
     hd_json_put_text(json, "[");
-    if (json->failed) {
-        free(texts.data);
-        return HD_NOMEM(err);
-    }
-    if (texts.data) {
-        put_texts(json, &source, &texts);
-        from = "stack";
-    } else if (by_slices) {
-        fine = put_slices(json, &source, e, &place);
-        from = e->launch && e->work ? "launch" : "slices";
-    } else {
-        fine = put_node(json, &source, hd_trace_stacks_tree(stacks), node);
-    }
+    if (json->failed) return HD_NOMEM(err);
+    bool fine = node == HD_STACK_NONE ? put_slices(json, &source, e, stacks, &place)
+                                      : put_node(json, &source, hd_event_stacks_tree(stacks), node);
+    if (node == HD_STACK_NONE) from = e->launch && e->work ? "launch" : "slices";
     hd_json_put_text(json, "]");
     view_json_text(json, "stack_from", (hd_string){from, strlen(from)});
     if (source.file.size) put_source(json, &source);
-    free(texts.data);
     return fine ? HD_OK : HD_NOMEM(err);
 }

@@ -35,7 +35,7 @@ void view_queries_free(view_queries *queries)
     for (int i = 0; i < VIEW_KEPT_SEARCHES; i++) view_search_free(queries->searches[i].search);
     for (int i = 0; i < VIEW_KEPT_FLAMES; i++) forget(&queries->flames[i]);
     view_flows_free(queries->flows);
-    hd_trace_stacks_free(queries->stacks);
+    hd_event_stacks_free(queries->stacks);
     pthread_mutex_destroy(&queries->lock);
     pthread_mutex_destroy(&queries->lock_flows);
     pthread_mutex_destroy(&queries->lock_stacks);
@@ -46,16 +46,15 @@ void view_queries_free(view_queries *queries)
     free(queries);
 }
 
-hd_status view_queries_stacks(const hd_trace_stacks **out, const view_scene *scene, hd_error *err)
+hd_status view_queries_stacks(const hd_event_stacks **out, const view_scene *scene, hd_error *err)
 {
     view_queries *q = view_scene_queries(scene);
-    hd_error problem = {0};
     hd_status status = HD_OK;
     pthread_mutex_lock(&q->lock_stacks);
-    if (!q->stacks) status = hd_trace_stacks_new(&q->stacks, view_scene_trace(scene), &problem);
-    *out = status == HD_OK ? q->stacks : NULL;
+    if (!q->stacks) status = hd_event_stacks_new(&q->stacks, view_scene_trace(scene), err);
+    *out = q->stacks;
     pthread_mutex_unlock(&q->lock_stacks);
-    return status == HD_ERR_MEMORY ? HD_NOMEM(err) : HD_OK;
+    return status;
 }
 
 bool view_queries_recall(hd_json_out *json, view_queries *queries, const char *question)

@@ -9,7 +9,7 @@
 #include <pthread.h>
 
 #include "base/json/write.h"
-#include "heddle/stacks.h"
+#include "model/stacks/event_stacks.h"
 #include "view/queries/flows.h"
 #include "view/scene/scene.h"
 #include "view/search/search.h"
@@ -36,14 +36,14 @@ struct view_queries {
     pthread_mutex_t lock_flame, lock_crop, lock_select; /* one at a time: they take memory */
     pthread_mutex_t lock_tables;                        /* while tables become tracks */
     view_flows *flows;
-    hd_trace_stacks *stacks;
+    hd_event_stacks *stacks;
     view_kept_search searches[VIEW_KEPT_SEARCHES];
     view_kept_answer flames[VIEW_KEPT_FLAMES];
     uint64_t clock;
 };
 
-/* The stacks of the trace, NULL in *out if it has none that can be read. Borrowed. */
-hd_status view_queries_stacks(const hd_trace_stacks **out, const view_scene *scene, hd_error *err);
+/* The stacks of the trace. Borrowed. Errors: MEMORY. */
+hd_status view_queries_stacks(const hd_event_stacks **out, const view_scene *scene, hd_error *err);
 
 /* An answer given before, copied into `json`; false: none. */
 bool view_queries_recall(hd_json_out *json, view_queries *queries, const char *question);

@@ -5,6 +5,8 @@
 #include "trace/event.h"
 #include "view/route/routes_query.h"
 
+enum { SKIP_BYTES = 1024 };
+
 static void put_names(hd_json_out *json, const view_event *e)
 {
     char text[HD_NAME_BYTES];
@@ -69,6 +71,10 @@ hd_status view_route_event(view_reply *reply, const view_request *request, hd_er
                             "row: there is no %s %lld; the trace has %llu of them, from 0", hd_kind_name(kind),
                             (long long)row, (unsigned long long)rows);
     }
+    e.skip = view_param_text(request, "skip");
+    if (!e.skip) e.skip = "";
+    if (strlen(e.skip) > SKIP_BYTES)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "skip: more than %d bytes", SKIP_BYTES);
     e.event = hd_event_at(e.trace, kind, (uint64_t)row);
     e.track = view_scene_track_of_event(scene, kind, (uint64_t)row);
     e.has_place = view_place_of(&e.place, scene, kind, (uint64_t)row);

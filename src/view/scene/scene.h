@@ -144,6 +144,7 @@ void view_scene_set_note(view_scene *scene, view_note note, void *data, void (*r
 typedef hd_status scene_derive(view_scene *scene, const atomic_bool *stop, hd_error *err);
 scene_derive view_derive_device, /* compute, communication, copy, idle, exposed */
     view_derive_steps, view_derive_ops /* framework ops, name scopes */, view_derive_framework /* the same, of XLA */,
+    view_derive_lines /* the user's line of each launch */,
     view_derive_launches /* latency, mean and max, as counters */, view_derive_memory /* live bytes by its instants */,
     view_derive_critical /* the critical path; a note */, view_derive_categories, view_derive_search, view_derive_flows,
     view_derive_fidelity;

@@ -179,7 +179,8 @@ static hd_status sum_up_sections(const scene_worker *w, hd_error *err)
 static hd_status derive_ops(const scene_worker *w, hd_error *err)
 {
     HD_TRY(run_derived(w, view_derive_ops, err));
-    return run_derived(w, view_derive_framework, err);
+    HD_TRY(run_derived(w, view_derive_framework, err));
+    return run_derived(w, view_derive_lines, err);
 }
 
 typedef struct scene_step {

@@ -42,7 +42,7 @@ static int by_place(const void *a, const void *b)
     return x->time != y->time ? (x->time < y->time ? -1 : 1) : (x->id > y->id) - (x->id < y->id);
 }
 
-static hd_status name_most(uint32_t *out, int64_t *out_ns, uint32_t *out_line, const findings *f, hd_error *err)
+static hd_status name_most(uint32_t *out, int64_t *out_ns, char out_line[96], const findings *f, hd_error *err)
 {
     gpu_slices slices = {0};
     size_t count = 0;
@@ -90,7 +90,7 @@ static int64_t waited_for_host(const findings *f, uint32_t device)
 static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
 {
     finding *of;
-    uint32_t name, line;
+    uint32_t name;
     int64_t most;
     char amount[96], text[72], length[HD_VALUE_TEXT_BYTES], where[160] = "", of_line[96];
     /* Before anything is claimed, since that is most of the nodes. */
@@ -111,7 +111,7 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
     of->device = device;
     of->rank = f->scope.devices[device].rank;
     of->amount = idle < of->path ? idle : of->path;
-    HD_TRY(name_most(&name, &most, &line, f, err));
+    HD_TRY(name_most(&name, &most, of_line, f, err));
     of = &f->list[f->count - 1];
     of->is_of_host = true;
     if (name != HD_STRING_NONE)
@@ -120,7 +120,7 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
                  findings_short(text, f->scope.trace, name));
     snprintf(of->text, sizeof of->text,
              "The host sets the pace: for %s the GPU has nothing to do until it launches%s%s.",
-             findings_amount(amount, of), where, findings_line_text(of_line, f, line));
+             findings_amount(amount, of), where, of_line);
     return HD_OK;
 }
 

@@ -20,16 +20,15 @@ static bool is_one(const findings *f, uint32_t sync)
 static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
 {
     finding *of;
-    uint32_t line;
     char call[72], op[72], amount[96], of_line[96];
     HD_TRY(findings_gather_syncs(&of, f, rule, is_one, err));
     if (!of) return HD_OK;
-    HD_TRY(findings_line_of_longest(&line, f, err));
+    HD_TRY(findings_line_of_longest(of_line, f, err));
     uint32_t sync = findings_sync_of(f, (uint64_t)of->ids[0]);
     snprintf(of->text, sizeof of->text, "The host waits for values of the GPU for %s, in %llu call%s: %s in %s%s.",
              findings_amount(amount, of), (unsigned long long)of->events, FINDINGS_S(of->events),
              findings_short(call, f->scope.trace, f->syncs.list[sync].name),
-             findings_short(op, f->scope.trace, f->sync_ops[sync]), findings_line_text(of_line, f, line));
+             findings_short(op, f->scope.trace, f->sync_ops[sync]), of_line);
     return HD_OK;
 }
 

@@ -18,7 +18,7 @@ export interface Source {
   tiles(trace: TraceId, z: number, i: number, tracks: TrackId[], summary: boolean, signal?: AbortSignal): Promise<Tile[]>;
   // `final` false: categories may still change.
   names(trace: TraceId, ids: number[]): Promise<{ final: boolean; names: NameInfo[] }>;
-  event(trace: TraceId, kind: string, row: number, signal?: AbortSignal): Promise<EventDetail>;
+  event(trace: TraceId, kind: string, row: number, signal?: AbortSignal, skip?: string): Promise<EventDetail>;
   derived(trace: TraceId, track: TrackId, depth: number, start: number, signal?: AbortSignal): Promise<DerivedDetail>;
   step(trace: TraceId, track: TrackId, depth: number | null, time: number, go: "next" | "previous" | "first" | "last", row?: number): Promise<EventRef | null>;
   // The longest event that touches a column of a tile (column 512 i + c of zoom z); without a depth of all rows.

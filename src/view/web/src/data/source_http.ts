@@ -166,9 +166,9 @@ export class HttpSource implements Source {
     return this.json("names", { trace, ids: listOf(ids) });
   }
 
-  // Arguments keep their digits (json_digits.ts).
-  async event(trace: number, kind: string, row: number, signal?: AbortSignal): Promise<EventDetail> {
-    const response = await this.ask("event", { trace, kind, row }, signal);
+  // Arguments keep their digits (json_digits.ts). `skip`: folders of frameworks.
+  async event(trace: number, kind: string, row: number, signal?: AbortSignal, skip?: string): Promise<EventDetail> {
+    const response = await this.ask("event", { trace, kind, row, skip: skip || undefined }, signal);
     return parseKeeping(await response.text(), "args", "members") as EventDetail;
   }
 

@@ -6,6 +6,7 @@ import { Collective } from "./collective";
 import { clockText, clockTitle } from "../data/clocks";
 import { DataTable, type Column, type Sort } from "./datatable";
 import { IdleCause } from "./event/idle_cause";
+import { editor } from "./event/editor";
 import { EditorLink, lineTitle, sourceFrame, Stack, whereText } from "./event/stack";
 import {
   formatAbsolute, formatBandwidth, formatBytesExact, formatCount, formatDuration, formatMicros, formatPercent, formatUnix, plural,
@@ -28,12 +29,12 @@ export function DetailsPanel({ app }: { app: App }): JSX.Element {
   const selected = app.state.selected.value;
   const ref = selected[selected.length - 1];
   const derived = ref !== undefined && isDerived(app, ref);
-  const key = !ref ? null : derived ? `${ref.trace}/${ref.track}/${ref.depth}/${ref.start}` : `${ref.trace}/${ref.kind}/${ref.row}`;
+  const key = !ref ? null : derived ? `${ref.trace}/${ref.track}/${ref.depth}/${ref.start}` : `${ref.trace}/${ref.kind}/${ref.row}/${editor.value.skip}`;
   const asked = useRequest<Shown>(key, async (signal) => {
     if (!ref) throw new Error("nothing is selected");
     // Its row is that of an event it represents, if any.
     if (derived) return { ref, detail: null, derived: await app.source.derived(ref.trace, ref.track, ref.depth, ref.start, signal) };
-    return { ref, detail: await app.source.event(ref.trace, ref.kind, ref.row, signal), derived: null };
+    return { ref, detail: await app.source.event(ref.trace, ref.kind, ref.row, signal, editor.value.skip), derived: null };
   });
   if (!ref) return <p class="hint">Click an event to see what is known of it, drag a box over tracks for a table. [ and ] follow a kernel to its launch and back, F fits what is selected, ? tells all keys.</p>;
   return (

@@ -8,6 +8,7 @@ import { trackKey } from "../../state";
 import { eventOfId } from "../../url_text";
 import { Fact, Facts, Waiting } from "../parts";
 import { numberOf, recordsOf, textOf, type Fields } from "../start/start_data";
+import { editor } from "./editor";
 import { EditorLink, lineTitle, sourceFrame, whereText } from "./stack";
 
 const CAUSES: Record<string, string> = {
@@ -31,7 +32,7 @@ export function IdleCause({ app, trace, detail }: { app: App; trace: TraceId; de
     app.source.report(trace, "idle", { from: `${start}ns`, until: `${start + duration}ns`, rows: "16" }, abort));
   const gap = asked.value && gapOf(asked.value, start, findTrack(app, trackKey(trace, detail.track))?.device);
   const call = gap ? numberOf(gap, "call_id") : null;
-  const launch = useRequest<EventDetail>(call === null ? null : `${trace}/${call}`, (abort) => app.source.event(trace, "slice", (call ?? 0) % 2 ** 38, abort));
+  const launch = useRequest<EventDetail>(call === null ? null : `${trace}/${call}/${editor.value.skip}`, (abort) => app.source.event(trace, "slice", (call ?? 0) % 2 ** 38, abort, editor.value.skip));
   if (asked.error || !asked.value) return <section aria-label="Why it is idle"><h4>Why it is idle</h4><Waiting asked={asked} what="the cause" /></section>;
   if (!gap) return null;
   const cause = textOf(gap, "cause");

@@ -54,13 +54,14 @@ export function EditorLink({ frame }: { frame: FrameInfo }): JSX.Element | null 
 }
 
 function EditorChoice(): JSX.Element {
-  const { template, folder } = editor.value;
+  const { template, folder, skip } = editor.value;
   return (
     <details class="editor">
-      <summary>Editor</summary>
-      <label class="pick"><span>Address</span><input type="text" size={30} value={template} onChange={(event) => setEditor({ template: event.currentTarget.value, folder })} /></label>
-      <label class="pick"><span>Folder of the sources</span><input type="text" size={24} value={folder} placeholder="/home/me/project" onChange={(event) => setEditor({ template, folder: event.currentTarget.value })} /></label>
-      <span class="dim">{"{file} and {line} are filled in; files without a leading / are in the folder"}</span>
+      <summary>Editor, your own code</summary>
+      <label class="pick"><span>Address</span><input type="text" size={30} value={template} onChange={(event) => setEditor({ template: event.currentTarget.value })} /></label>
+      <label class="pick"><span>Folder of the sources</span><input type="text" size={24} value={folder} placeholder="/home/me/project" onChange={(event) => setEditor({ folder: event.currentTarget.value })} /></label>
+      <label class="pick"><span>Folders of frameworks</span><input type="text" size={24} value={skip} placeholder="mylib, /opt/tools" onChange={(event) => setEditor({ skip: event.currentTarget.value })} /></label>
+      <span class="dim">{"{file} and {line} are filled in; files without a leading / are in the folder of the sources. \u201cYour line\u201d skips torch, jax, what is installed, and files in the folders of frameworks."}</span>
     </details>
   );
 }

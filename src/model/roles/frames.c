@@ -1,5 +1,5 @@
-/* python_frames.c - frameworks, libraries and Python's own modules by the names of their files */
-#include "model/roles/python_frames.h"
+/* frames.c - places in the names of frames; frameworks, libraries and Python's own modules by their files */
+#include "model/roles/frames.h"
 
 #include <string.h>
 
@@ -47,23 +47,103 @@ static bool has_word(const char *const *list, size_t count, hd_string part)
     return false;
 }
 
-/* The path of "PATH(LINE): FUNCTION"; size 0: it is none. */
-static hd_string path_of(hd_string name)
+/* ---- places ---- */
+
+/* The digits at the end of text[0 … size); false: there are none, or too many. */
+static bool take_line(int64_t *out, size_t *size, const char *text)
 {
-    for (size_t i = 0; i + 3 < name.size; i++) {
-        if (name.data[i] != '(' || i < 4 || memcmp(name.data + i - 3, ".py", 3) != 0) continue;
-        size_t end = i + 1;
-        while (end < name.size && name.data[end] >= '0' && name.data[end] <= '9') end++;
-        if (end > i + 1 && end + 1 < name.size && name.data[end] == ')' && name.data[end + 1] == ':')
-            return (hd_string){name.data, i};
+    size_t at = *size;
+    while (at > 0 && text[at - 1] >= '0' && text[at - 1] <= '9') at--;
+    if (at == *size || *size - at > 9) return false;
+    *out = 0;
+    for (size_t i = at; i < *size; i++) *out = *out * 10 + (text[i] - '0');
+    *size = at;
+    return true;
+}
+
+/* "FUNCTION (FILE:LINE)" */
+static bool place_behind_function(hd_frame_place *out, hd_string name)
+{
+    if (name.size < 7 || name.data[name.size - 1] != ')') return false;
+    const char *open = memrchr(name.data, '(', name.size);
+    if (!open || open < name.data + 2 || open[-1] != ' ') return false;
+    size_t size = (size_t)(name.data + name.size - 1 - open);
+    if (!take_line(&out->line, &size, open) || size < 3 || open[size - 1] != ':') return false;
+    out->file = (hd_string){open + 1, size - 2};
+    out->function = (hd_string){name.data, (size_t)(open - name.data) - 1};
+    return true;
+}
+
+/* "FILE(LINE): FUNCTION" */
+static bool place_before_function(hd_frame_place *out, hd_string name)
+{
+    const char *end = name.data + name.size;
+    for (const char *open = name.data; (open = memchr(open, '(', (size_t)(end - open))); open++) {
+        const char *close = open + 1;
+        while (close < end && *close >= '0' && *close <= '9') close++;
+        size_t size = (size_t)(close - open);
+        if (open == name.data || close + 1 >= end || close[0] != ')' || close[1] != ':') continue;
+        if (!take_line(&out->line, &size, open)) continue;
+        close += close + 2 < end && close[2] == ' ' ? 3 : 2;
+        out->file = (hd_string){name.data, (size_t)(open - name.data)};
+        out->function = (hd_string){close, (size_t)(end - close)};
+        return true;
     }
-    return (hd_string){"", 0};
+    return false;
+}
+
+static bool ends_in_py(hd_string file)
+{
+    return file.size > 3 && memcmp(file.data + file.size - 3, ".py", 3) == 0;
+}
+
+/* "FILE:LINE:COLUMN", "FILE:LINE": only files of Python and "<embedded module …>", as names of C++ have colons, too. */
+static bool place_alone(hd_frame_place *out, hd_string name)
+{
+    size_t size = name.size;
+    for (int i = 0; i < 2; i++) {
+        if (!take_line(&out->line, &size, name.data) || size < 2 || name.data[size - 1] != ':') return false;
+        out->file = (hd_string){name.data, --size};
+        out->function = (hd_string){"", 0};
+        if (ends_in_py(out->file) || (name.data[0] == '<' && name.data[size - 1] == '>')) return true;
+    }
+    return false;
+}
+
+bool hd_frame_place_of(hd_frame_place *out, hd_string name)
+{
+    return name.size &&
+           (place_behind_function(out, name) || place_before_function(out, name) || place_alone(out, name));
+}
+
+/* ---- whose code it is ---- */
+
+static bool is_in(hd_string file, hd_string folder)
+{
+    for (size_t at = 0; at + folder.size <= file.size; at++) {
+        size_t end = at + folder.size;
+        bool begins = at == 0 || file.data[at - 1] == '/' || folder.data[0] == '/';
+        if (!begins || memcmp(file.data + at, folder.data, folder.size) != 0) continue;
+        if (end == file.size || folder.data[folder.size - 1] == '/' || file.data[end] == '/') return true;
+    }
+    return false;
+}
+
+bool hd_frame_is_in(hd_string file, const char *folders)
+{
+    for (const char *at = folders; *at;) {
+        size_t size = strcspn(at, ","), blanks = strspn(at, " ");
+        if (blanks < size && is_in(file, (hd_string){at + blanks, size - blanks})) return true;
+        at += size + (at[size] == ',');
+    }
+    return false;
 }
 
 hd_frame_level hd_frame_level_of(hd_string name)
 {
-    hd_string path = path_of(name);
-    if (!path.size || path.data[0] == '<') return HD_FRAME_BELOW;
+    hd_frame_place place;
+    if (!hd_frame_place_of(&place, name) || !ends_in_py(place.file)) return HD_FRAME_OTHER;
+    hd_string path = place.file;
     static const char *const folders[] = {"site-packages/", "dist-packages/"};
     bool is_installed = false;
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
