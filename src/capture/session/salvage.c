@@ -300,6 +300,7 @@ static hd_status complete(salvage *s, const char *folder)
         s->events += atomic_load(&lane->ring.tail) - atomic_load(&lane->ring.head);
     note_private(s);
     hd_session_note(session, "session.ring-damaged", HD_SESSION_LOSS, strange);
+    hd_session_note(session, "session.unfinished", HD_SESSION_NOTE, 1);
     hd_session_note(session, "session.salvaged", HD_SESSION_NOTE, s->events);
     session_pass(session);
     session_finish(session);
