@@ -47,7 +47,7 @@ MAY_USE = {
     "capture": {"base"},
     "mpi": {"base", "devices"},
     "trigger": {"base", "table"},
-    "record": BELOW_TOOLS | {"convert", "symbolize", "devices"},
+    "record": BELOW_TOOLS | {"convert", "symbolize", "devices", "capture"},
     "cli": set(),
 }
 # Within these layers each room stands for itself, but may use the layer's own files, and these rooms.
@@ -282,6 +282,7 @@ EFFECTS_WITH_REASON = {
     ("mpi/witness.c", "close_from"): "in the witness",
     ("mpi/witness.c", "_exit"): "in the witness",
     ("capture/uprobe/tracefs.c", "kill"): "signal 0: whether a process lives",
+    ("record/live.c", "kill"): "signal 0: whether a process lives",
     ("capture/session/alone.c", "exit"): "exit_when_alone, which is off unless asked for",
     ("capture/session/fork.c", "pthread_atfork"): "a session must know of fork, as session.h says",
     ("view/session/session.c", "setpriority"): "of the calling thread, which is ours",

@@ -20,7 +20,8 @@
  *
  * Loss
  *   A full ring drops or waits, as the policy says. Events that are dropped or could not be written are counted
- *   exactly, in the file and in hd_session_stats; a failing disk never stops the program.
+ *   exactly, in the file and in hd_session_stats; a failing disk never stops the program. Where ulimit -f ends a file,
+ *   it goes on in another: hd_session_join.
  *
  * Threads
  *   Any thread may call any function at any time, except stop and free. The first event of a thread creates its ring;
@@ -39,6 +40,11 @@
  *
  * exec
  *   Like being killed. execve closes the file's descriptor.
+ *
+ * Recorders
+ *   A process that records others binds a datagram socket named HD_SESSION_RECORDER in the folder of their files. Each
+ *   session that starts there puts its rings into memory that it shares, and sends the descriptor. Once the process has
+ *   ended, however it did, hd_session_salvage writes what its file lacks: then no event is missing.
  *
  * Descriptors
  *   The file's descriptor is 512 or above if the limit allows. If the program closes all descriptors, as daemons do,
@@ -122,6 +128,26 @@ void hd_session_free(hd_session *session);
 
 /* Wait until all earlier events of this thread are in the file, or lost. Errors: IO, the first one. */
 hd_status hd_session_flush(hd_session *session, hd_error *err);
+
+/* Linux 4.14 or later; without it, and beyond ulimit -f, a session's memory is its own. */
+#define HD_SESSION_RECORDER "recorder"
+
+typedef enum hd_session_salvaged {
+    HD_SESSION_ALIVE,     /* the process may still write */
+    HD_SESSION_COMPLETE,  /* its file lacks nothing */
+    HD_SESSION_SALVAGED,  /* its file lacked something, which it has now */
+    HD_SESSION_NOT_OF_US, /* of another version of the library, or no memory of a session */
+} hd_session_salvaged;
+
+/* For a recorder: complete the file, in `folder`, of a session whose process has ended. `memory`: what the session sent,
+ * opened anew through /proc/self/fd: a lock on the descriptor that was sent is held until the process ends, and must not
+ * be shared. `has_ended`: the process has, whatever the lock says. *events: those that were only in memory. Errors: IO. */
+hd_status hd_session_salvage(hd_session_salvaged *out, uint64_t *events, int memory, const char *folder, bool has_ended,
+                             hd_error *err);
+
+/* Beyond ulimit -f, a session's file goes on in PATH.1, PATH.2 …: append them, and remove them. Without them nothing
+ * happens. Errors: IO, the parts that are not appended stay. */
+hd_status hd_session_join(const char *path, hd_error *err);
 
 /* Any time. */
 void hd_session_statistics(hd_session_stats *out, hd_session *session);

@@ -258,22 +258,40 @@ static inline size_t hd_ring_pop_evicting(struct hd_ring *ring, void *out, size_
     }
 }
 
-static inline size_t hd_ring_pop_some(struct hd_ring *ring, void *out, size_t max, uint64_t *out_first, size_t size)
+static inline void hd_ring_count_popped(struct hd_ring *ring, size_t count)
 {
-    size_t count;
-    if (max == 0) return 0;
-    if (ring->policy == HD_RING_DROP_OLDEST) {
-        count = hd_ring_pop_evicting(ring, out, max, out_first, size);
-    } else {
-        uint64_t h = HD_RING_LOAD(&ring->head, memory_order_relaxed);
-        count = hd_ring_ready(ring, h, max);
-        for (size_t i = 0; i < count; i++) hd_ring_get(ring, h + i, (char *)out + i * size, size);
-        if (count) HD_RING_STORE(&ring->head, h + count, memory_order_release);
-        *out_first = h;
-    }
-    if (!count) return 0;
     uint64_t popped = HD_RING_LOAD(&ring->popped, memory_order_relaxed);
     HD_RING_STORE(&ring->popped, popped + count, memory_order_relaxed);
+}
+
+/* Copies events, which stay in the ring until hd_ring_pass; where producers evict, they are claimed at once. */
+static inline size_t hd_ring_peek_some(struct hd_ring *ring, void *out, size_t max, uint64_t *out_first, size_t size)
+{
+    if (max == 0) return 0;
+    if (ring->policy == HD_RING_DROP_OLDEST) {
+        size_t claimed = hd_ring_pop_evicting(ring, out, max, out_first, size);
+        if (claimed) hd_ring_count_popped(ring, claimed);
+        return claimed;
+    }
+    uint64_t h = HD_RING_LOAD(&ring->head, memory_order_relaxed);
+    size_t count = hd_ring_ready(ring, h, max);
+    for (size_t i = 0; i < count; i++) hd_ring_get(ring, h + i, (char *)out + i * size, size);
+    *out_first = h;
+    return count;
+}
+
+/* The consumer is done with these. */
+static inline void hd_ring_pass(struct hd_ring *ring, uint64_t first, size_t count)
+{
+    if (ring->policy == HD_RING_DROP_OLDEST) return;
+    HD_RING_STORE(&ring->head, first + count, memory_order_release);
+    hd_ring_count_popped(ring, count);
+}
+
+static inline size_t hd_ring_pop_some(struct hd_ring *ring, void *out, size_t max, uint64_t *out_first, size_t size)
+{
+    size_t count = hd_ring_peek_some(ring, out, max, out_first, size);
+    if (count) hd_ring_pass(ring, *out_first, count);
     return count;
 }
 

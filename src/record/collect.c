@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "heddle/session.h"
 #include "heddle/symbolize.h"
 #include "record/impl.h"
 
@@ -163,6 +164,18 @@ static hd_status make_trace(recording *r, const record_list *list)
     return status;
 }
 
+/* Files that a process could not make longer go on in others. */
+static void join_parts(recording *r, const record_list *list)
+{
+    hd_error err = {0};
+    char text[HD_ERROR_TEXT_BYTES];
+    for (size_t i = 0; i < list->count; i++) {
+        if (hd_session_join(list->parts[i].path, &err) == HD_OK) continue;
+        r->result->damaged++;
+        record_say(r, "what follows is not in the trace: %s", hd_error_text(text, sizeof text, &err));
+    }
+}
+
 /* Wait for those that are just ending. */
 static hd_status read_list(recording *r, record_list *list)
 {
@@ -172,6 +185,10 @@ static hd_status read_list(recording *r, record_list *list)
         record_list_deinit(list);
         HD_TRY(record_list_read(list, r->result->parts, r->err));
     }
+    r->result->running = record_list_running(list);
+    record_live_end(r->live);
+    r->live = NULL;
+    join_parts(r, list);
     record_list_deinit(list); /* sizes from before the last of them ended */
     HD_TRY(record_list_read(list, r->result->parts, r->err));
     r->result->running = record_list_running(list);

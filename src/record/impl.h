@@ -10,6 +10,7 @@
 #define RECORD_README "README"
 
 typedef struct record_kernel record_kernel; /* kernel.h */
+typedef struct record_live record_live;     /* live.c */
 
 typedef struct recording {
     const hd_record_options *options;
@@ -18,6 +19,7 @@ typedef struct recording {
     const char *const *command; /* NULL: of a folder that is there already */
     char *library;              /* NULL: nothing is injected */
     char **environment;         /* of the command; NULL: the caller's */
+    record_live *live;          /* NULL: none */
     hd_error missing;           /* why the library is not injected although it was requested */
     bool without;               /* nothing can be captured: the command runs alone */
     bool left;                  /* a signal ended the wait for the command's descendants, which still run */
@@ -77,6 +79,13 @@ void record_list_deinit(record_list *list);
 hd_status record_list_number(record_list *list, hd_error *err);
 /* How many of them a process has open. */
 size_t record_list_running(const record_list *list);
+
+/* ---- live.c ---- */
+
+/* Receives what processes of the command share. NULL: not possible here. */
+record_live *record_live_start(const recording *r);
+/* Completes the captures of processes that have ended. */
+void record_live_end(record_live *live);
 
 /* ---- collect.c ---- */
 

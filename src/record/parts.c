@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
+#include "heddle/session.h"
 #include "record/impl.h"
 #include "record/kernel.h"
 
@@ -116,8 +117,10 @@ bool record_parts_remove(const char *parts)
     struct stat info;
     if (!folder) return false;
     while ((entry = readdir(folder))) {
-        if (!is_capture_name(entry->d_name) && strcmp(entry->d_name, RECORD_README) != 0) continue;
-        if (fstatat(dirfd(folder), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode))
+        bool is_socket = strcmp(entry->d_name, HD_SESSION_RECORDER) == 0;
+        if (!is_capture_name(entry->d_name) && !is_socket && strcmp(entry->d_name, RECORD_README) != 0) continue;
+        if (fstatat(dirfd(folder), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+            (is_socket ? S_ISSOCK(info.st_mode) : S_ISREG(info.st_mode)))
             unlinkat(dirfd(folder), entry->d_name, 0);
     }
     closedir(folder);

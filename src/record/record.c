@@ -112,6 +112,7 @@ static hd_status prepare(recording *r, hd_error *err)
         record_say(r, "CUDA is not captured: %s", hd_error_text(text, sizeof text, &missing));
         r->missing = missing;
     }
+    r->live = record_live_start(r);
     return record_environment(&r->environment, r->options, r->library, r->result->parts, err);
 }
 
@@ -169,6 +170,7 @@ hd_status hd_record_run(hd_record_result **out, const char *const *command, cons
     if (!command || !command[0])
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "there is no command to record");
     hd_status status = run(&r);
+    record_live_end(r.live);
     record_environment_free(r.environment);
     free(r.library);
     return status;

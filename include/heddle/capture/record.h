@@ -118,8 +118,9 @@ typedef struct hd_record_result {
     /* what it cost: sums of what each process measured (`heddle.capture`) */
     size_t measured; /* processes that did */
     uint64_t callbacks;
-    int64_t callback_ns, helper_ns; /* in the program's threads, without NVTX; CPU time of the library's own. 0: not
-                                       measured */
+    int64_t callback_ns, helper_ns; /* in the program's threads: CUPTI's callbacks and calls of NVTX; CPU time of the
+                                       library's own. 0: not measured. Of a process that did not finish its file, at
+                                       least */
     hd_record_problem *problems;    /* without duplicates; at most 64 */
     size_t problem_count;
     hd_convert_report *convert; /* steps and ledger; NULL: no trace was made */

@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "capture/cuda/describe.h"
+#include "capture/session/tracers.h"
 
 /* ---- JSON ---- */
 
@@ -205,6 +206,7 @@ static void write_notes(cuda_tracer *t)
 void cuda_describe(cuda_tracer *t)
 {
     hd_bytes json = {0};
+    if (!t->activity) t->helper_ns = session_cpu_ns(t->session); /* of our threads there is one alone */
     put_text(&json, "{\"tracer\":\"cuda\",\"version\":\"" HD_VERSION "\",");
     put_cupti(&json, t);
     put_text(&json, ",");
@@ -220,6 +222,20 @@ void cuda_describe(cuda_tracer *t)
     put_problems(&json, t);
     put_text(&json, "}");
     set_metadata(t, "heddle.capture", &json);
+}
+
+/* Once a second, and when there are twice as many calls, which a program that is killed early may have made. */
+void cuda_describe_costs(cuda_tracer *t, int64_t now)
+{
+    enum { SECOND_NS = 1000000000, MANY = 1024 };
+    uint64_t before = atomic_load(&t->costs.described), calls = atomic_load(&t->costs.callbacks);
+    bool is_time = now - atomic_load(&t->costs.described_ns) >= SECOND_NS || (calls >= MANY && calls >= 2 * before);
+    if (!is_time || pthread_mutex_trylock(&t->lock) != 0) return; /* CUDA is starting, or another thread is here */
+    atomic_store(&t->costs.described, calls);
+    atomic_store(&t->costs.described_ns, now);
+    if (!t->has_helper) cuda_describe(t);
+    pthread_mutex_unlock(&t->lock);
+    atomic_store(&t->wants_description, true);
 }
 
 /* ---- GPUs, as Kineto's deviceProperties ---- */

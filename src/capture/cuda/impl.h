@@ -70,10 +70,35 @@ typedef struct cuda_problem {
     char text[512];
 } cuda_problem;
 
-/* How long CUPTI's callbacks took us. */
+/* How long our code took on the program's threads: CUPTI's callbacks and calls of NVTX. */
 typedef struct cuda_costs {
     atomic_uint_least64_t callbacks, callback_ns; /* an estimate: some are timed */
+    atomic_uint_least64_t described;              /* callbacks, in the metadata that was written last */
+    _Atomic int64_t described_ns;
 } cuda_costs;
+
+enum {
+    /* The first calls of a thread are timed, then one in CUDA_TIMED: a launch makes two or four, of which one takes a
+     * stack, and a range makes two. A number coprime to these samples all of them equally. */
+    CUDA_TIMED = 17,
+    CUDA_LONG_NS = 100000, /* a longer one was interrupted, or loaded new code: it is not extrapolated */
+};
+
+/* The time if this call is timed, else 0. number: of the thread's calls. */
+static inline int64_t cuda_cost_begin(uint32_t number)
+{
+    return number < CUDA_TIMED || number % CUDA_TIMED == 0 ? hd_session_now() : 0;
+}
+
+/* Of a call that is timed. Returns the time. */
+static inline int64_t cuda_cost_end(cuda_costs *costs, uint32_t number, int64_t start_ns)
+{
+    int64_t now = hd_session_now();
+    uint64_t took = (uint64_t)(now - start_ns);
+    if (number >= CUDA_TIMED && took < CUDA_LONG_NS) took *= CUDA_TIMED;
+    atomic_fetch_add_explicit(&costs->callback_ns, took, memory_order_relaxed);
+    return now;
+}
 
 /* taken.c: calls of the driver that launch and returned while the capture was open */
 typedef struct cuda_launches {
@@ -153,6 +178,8 @@ void cuda_describe_window(cuda_tracer *tracer, const char *json);
 /* A note of the ledger, and a message for the user, once: the missing data and how to get it. */
 void cuda_tell(cuda_tracer *tracer, const char *code, hd_session_note_level level, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+/* Metadata has the costs of calls of NVTX from time to time: a program may use nothing else. Any thread. */
+void cuda_describe_costs(cuda_tracer *tracer, int64_t now_ns);
 /* Notes and metadata as they are now. By the tracer's thread, or when there is none. */
 void cuda_describe(cuda_tracer *tracer);
 

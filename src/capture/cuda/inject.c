@@ -53,7 +53,8 @@ static void in_child(void)
     pthread_mutex_init(&one_at_a_time, NULL);
     pthread_mutex_init(&t->buffers.lock, NULL);
     t->has_helper = false; /* it is the parent's */
-    t->activity = NULL;    /* and so are its counts */
+    memset(&t->costs, 0, sizeof t->costs);
+    t->activity = NULL; /* and so are its counts */
     the_process = getpid();
     if (atomic_load(&t->state) != CUDA_OFF) atomic_store(&t->state, CUDA_FORKED);
 }

@@ -16,9 +16,9 @@ void session_emit(hd_session *session, const session_event *event)
 {
     if (!session) return;
     session_thread *here = &session_this_thread;
-    uint64_t generation = atomic_load_explicit(&session->generation, memory_order_acquire);
+    uint64_t generation = atomic_load_explicit(session->generation, memory_order_acquire);
     if (here->busy) {
-        if (generation) atomic_fetch_add_explicit(&session->nested, 1, memory_order_relaxed);
+        if (generation) atomic_fetch_add_explicit(&session->live->nested, 1, memory_order_relaxed);
         return;
     }
     here->busy = 1;
@@ -121,7 +121,7 @@ void hd_session_name_thread(hd_session *session, const char *name)
     if (!session || !name || here->busy) return;
     here->busy = 1;
     atomic_signal_fence(memory_order_seq_cst);
-    uint64_t generation = atomic_load_explicit(&session->generation, memory_order_acquire);
+    uint64_t generation = atomic_load_explicit(session->generation, memory_order_acquire);
     session_lane *lane = generation && here->at[session->slot].generation == generation ? here->at[session->slot].lane
                                                                                         : session_attach(session);
     if (lane) {

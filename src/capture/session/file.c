@@ -2,6 +2,8 @@
  *
  * A chunk is one write. A chunk that cannot be written whole is removed again, so that the file consists of whole
  * chunks, and the next chunk is tried anyway, since a full disk may have room later.
+ *
+ * Beyond ulimit -f the bytes go on in PATH.1, PATH.2 …, which hd_session_join makes one file of.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,17 +19,24 @@
 #include "base/error.h"
 #include "capture/session/impl.h"
 
+enum { PARTS_MAX = 99999 };
+
 /* ---- the file ---- */
 
 /* A program may close all descriptors, and the next file that it opens may get our number. */
-static bool is_ours(const session_file *file)
+bool session_file_is(int fd, dev_t device, ino_t inode)
 {
     struct stat info;
-    return file->fd >= 0 && fstat(file->fd, &info) == 0 && info.st_dev == file->device && info.st_ino == file->inode;
+    return fd >= 0 && fstat(fd, &info) == 0 && info.st_dev == device && info.st_ino == inode;
+}
+
+static bool is_ours(const session_file *file)
+{
+    return session_file_is(file->fd, file->device, file->inode);
 }
 
 /* Low numbers are the program's: a daemon that closes 0 to 2 and opens others relies on getting these. */
-static int out_of_the_way(int fd)
+int session_out_of_the_way(int fd)
 {
     enum { FIRST = 512 };
     int why = errno, high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, FIRST);
@@ -36,11 +45,19 @@ static int out_of_the_way(int fd)
     return high >= 0 ? high : fd; /* the limit may be lower */
 }
 
+static bool part_path(char *out, size_t room, const char *path, unsigned part)
+{
+    int size = part ? snprintf(out, room, "%s.%u", path, part) : snprintf(out, room, "%s", path);
+    return size > 0 && (size_t)size < room;
+}
+
 static bool ensure_open(session_file *file)
 {
+    char path[SESSION_PATH_BYTES];
     if (is_ours(file)) return true;
+    if (!part_path(path, sizeof path, file->path, file->part)) return false;
     /* The descriptor with our old number is not ours to close. */
-    file->fd = out_of_the_way(open(file->path, O_WRONLY | O_APPEND | O_CLOEXEC));
+    file->fd = session_out_of_the_way(open(path, O_WRONLY | O_APPEND | O_CLOEXEC));
     if (is_ours(file)) return true;
     if (file->fd >= 0) close(file->fd);
     file->fd = -1;
@@ -48,7 +65,28 @@ static bool ensure_open(session_file *file)
     return false;
 }
 
-/* Appends all or nothing. false: see errno. */
+/* The file is as long as it may be, and all before byte `end` is in it: goes on in the next part. */
+static bool next_part(session_file *file, uint64_t end)
+{
+    char path[SESSION_PATH_BYTES];
+    struct stat info;
+    if (end == file->part_begin || file->part == PARTS_MAX || fstat(file->fd, &info) != 0 || !S_ISREG(info.st_mode) ||
+        !part_path(path, sizeof path, file->path, file->part + 1)) {
+        errno = EFBIG;
+        return false;
+    }
+    int fd = session_out_of_the_way(open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_APPEND | O_CLOEXEC, 0600));
+    if (fd < 0 || fstat(fd, &info) != 0) return false;
+    close(file->fd);
+    file->fd = fd;
+    file->device = info.st_dev;
+    file->inode = info.st_ino;
+    file->part++;
+    file->part_begin = end;
+    return true;
+}
+
+/* Appends all or nothing; of a chunk that began in an earlier part, that beginning stays. false: see errno. */
 static bool append(session_file *file, const uint8_t *data, size_t size)
 {
     size_t done = 0;
@@ -56,9 +94,11 @@ static bool append(session_file *file, const uint8_t *data, size_t size)
     while (done < size) {
         ssize_t n = write(file->fd, data + done, size - done);
         if (n < 0 && errno == EINTR) continue;
+        if (n < 0 && errno == EFBIG && next_part(file, file->size + done)) continue;
         if (n <= 0) {
             int why = n < 0 ? errno : ENOSPC;
-            if (done && ftruncate(file->fd, (off_t)file->size) != 0) why = errno;
+            uint64_t whole = file->size > file->part_begin ? file->size - file->part_begin : 0;
+            if (done && ftruncate(file->fd, (off_t)whole) != 0) why = errno;
             errno = why;
             return false;
         }
@@ -196,10 +236,10 @@ static bool open_new(hd_session *session, const char *path, bool is_special)
     int kind = is_special ? O_APPEND : O_CREAT | O_EXCL | O_NOFOLLOW | O_APPEND;
     session_file *file = &session->file;
     struct stat info;
-    file->chunks = 0;
+    file->chunks = file->part_begin = file->part = 0;
     atomic_store(&file->size, 0);
     if (!is_special) unlink(path);
-    file->fd = out_of_the_way(open(path, O_WRONLY | kind | O_CLOEXEC, 0600));
+    file->fd = session_out_of_the_way(open(path, O_WRONLY | kind | O_CLOEXEC, 0600));
     if (file->fd < 0 || fstat(file->fd, &info) != 0) return false;
     file->device = info.st_dev;
     file->inode = info.st_ino;
@@ -239,4 +279,56 @@ void session_file_close(hd_session *session)
 {
     if (is_ours(&session->file)) close(session->file.fd);
     session->file.fd = -1;
+}
+
+/* ---- afterwards ---- */
+
+static bool copy_behind(int to, int from)
+{
+    static const size_t ROOM = 1 << 16;
+    uint8_t *room = malloc(ROOM);
+    ssize_t n = room ? 1 : -1;
+    while (n > 0) {
+        n = read(from, room, ROOM);
+        if (n < 0 && errno == EINTR) n = 1;
+        for (ssize_t done = 0, written; n > 0 && done < n; done += written) {
+            written = write(to, room + done, (size_t)(n - done));
+            if (written < 0 && errno == EINTR) written = 0;
+            if (written < 0) n = -1;
+        }
+    }
+    int why = errno;
+    free(room);
+    errno = why;
+    return n == 0;
+}
+
+/* true: there is one, and it is at the end of the file now. */
+static bool join_part(int file, const char *path, bool *fine)
+{
+    struct stat before;
+    int part = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (part < 0) return false;
+    *fine = fstat(file, &before) == 0 && copy_behind(file, part);
+    if (!*fine) {
+        int why = errno;
+        if (ftruncate(file, before.st_size) == 0) errno = why;
+    }
+    close(part);
+    return *fine && unlink(path) == 0;
+}
+
+hd_status hd_session_join(const char *path, hd_error *err)
+{
+    char part[SESSION_PATH_BYTES];
+    bool fine = true;
+    struct stat info;
+    if (!part_path(part, sizeof part, path, 1) || lstat(part, &info) != 0) return HD_OK;
+    int file = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+    if (file < 0) return hd_error_set(err, HD_ERR_IO, path, HD_OFFSET_NONE, "cannot be opened: %s", strerror(errno));
+    for (unsigned n = 1; part_path(part, sizeof part, path, n) && join_part(file, part, &fine); n++) {}
+    int why = errno;
+    close(file);
+    if (fine) return HD_OK;
+    return hd_error_set(err, HD_ERR_IO, path, HD_OFFSET_NONE, "%s cannot be appended: %s", part, strerror(why));
 }

@@ -57,15 +57,11 @@ static void in_parent(void)
  * metadata would count twice: the child's file has only the child's. */
 static void forget_parent(hd_session *session)
 {
-    for (session_lane *lane = atomic_load(&session->lanes); lane; lane = lane->next)
-        atomic_store(&lane->state, LANE_FREE);
+    session_live_close(session); /* the rings as well: they are the parent's memory, not a copy */
     session->thread_count = 0;
     session->file.size = 0;
     session->chunk.failed = false;
-    session->gone = (hd_session_stats){0};
     for (int i = 0; i < SESSION_LISTS; i++) session->lists[i].written = session->lists[i].lost = 0;
-    atomic_store(&session->nested, 0);
-    atomic_store(&session->unplaced, 0);
     atomic_store(&session->asleep, false);
     atomic_store(&session->ending, false);
     session->status = HD_OK;
@@ -87,7 +83,7 @@ static void in_child(void)
         if (!session || session->state != SESSION_RUNNING) continue;
         session->state = SESSION_FORKED;
         atomic_store(&session->may_revive, session->options.fork == HD_SESSION_FORK_FILE);
-        atomic_store_explicit(&session->generation, 0, memory_order_release);
+        atomic_store_explicit(session->generation, 0, memory_order_release);
         session_file_close(session);
         forget_parent(session);
     }
@@ -121,6 +117,7 @@ hd_status session_revive(hd_session *session)
     free(session->file.path);
     session->file.path = path;
     hd_status status = session_file_open(session, &err);
+    if (status == HD_OK) session_live_open(session);
     if (status == HD_OK) status = session_start_thread(session);
     if (status != HD_OK) {
         session->status = status;
@@ -129,7 +126,7 @@ hd_status session_revive(hd_session *session)
         return status;
     }
     session->state = SESSION_RUNNING;
-    atomic_store_explicit(&session->generation, new_generation(), memory_order_release);
+    atomic_store_explicit(session->generation, new_generation(), memory_order_release);
     return HD_OK;
 }
 
@@ -145,7 +142,7 @@ static void thread_ends(void *unused)
         hd_session *session = all.sessions[i];
         /* A session that is gone took its lanes along. */
         int active = LANE_ACTIVE; /* a lane being stopped right now may be retired already */
-        if (session && here->at[i].generation && atomic_load(&session->generation) == here->at[i].generation)
+        if (session && here->at[i].generation && atomic_load(session->generation) == here->at[i].generation)
             atomic_compare_exchange_strong(&here->at[i].lane->state, &active, LANE_ENDED);
     }
     pthread_mutex_unlock(&all.lock);
@@ -175,7 +172,7 @@ hd_status session_register(hd_session *session, hd_error *err)
         session->slot = slot;
         uint64_t generation = new_generation();
         session->serial = (uint32_t)generation;
-        atomic_store_explicit(&session->generation, generation, memory_order_release);
+        atomic_store_explicit(session->generation, generation, memory_order_release);
     }
     pthread_mutex_unlock(&all.lock);
     if (slot < HD_SESSION_LIMIT) return HD_OK;

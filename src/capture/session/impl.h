@@ -7,6 +7,8 @@
  * emit.c     the events
  * tracer.c   tracks, arguments, stacks … of events: the part of heddle/session.h for tracers
  * file.c     the open file and its chunks
+ * live.c     memory that outlives the process: rings, and what the file does not have yet
+ * salvage.c  the same memory, read by another process after this one was killed
  * alone.c    ends a program without threads except ours
  * fork.c     the list of sessions, fork, thread exit
  *
@@ -33,6 +35,10 @@ enum {
     SESSION_BATCH = 4096, /* events of a chunk */
     SESSION_MESSAGE_BYTES = 128,
     SESSION_THREAD_NAME_BYTES = 64,
+    SESSION_LANE_BYTES = 4096, /* of a lane, its ring follows */
+    SESSION_LIVE_BYTES = 8192, /* of a session_live, the log follows, then lanes */
+    SESSION_LOG_BYTES = 1 << 22,
+    SESSION_PATH_BYTES = 4096,
     /* At most, in the file. */
     SESSION_EVENT_CODED_BYTES = 1 + 3 * HD_VARINT_BYTES + 3 * HD_VARINT_BYTES + 7 * HD_VARINT_BYTES,
     SESSION_EVENTS_CODED_BYTES = CAPTURE_CHUNK_BYTES + 5 * HD_VARINT_BYTES + SESSION_BATCH * SESSION_EVENT_CODED_BYTES,
@@ -53,7 +59,7 @@ _Static_assert(sizeof(session_event) == SESSION_EVENT_BYTES, "one line of the ca
 
 typedef enum lane_state { LANE_FREE, LANE_ACTIVE, LANE_ENDED } lane_state;
 
-/* A thread's part of the session. Lanes of threads that ended are used again. */
+/* A thread's part of the session, with its ring behind it. Lanes of threads that ended are used again. */
 typedef struct session_lane {
     struct hd_ring ring;
     struct session_lane *next; /* lanes are added, never removed */
@@ -65,6 +71,31 @@ typedef struct session_lane {
     /* Of the session's thread; under the lock for statistics. */
     uint64_t written, lost;
 } session_lane;
+_Static_assert(sizeof(session_lane) <= SESSION_LANE_BYTES, "its ring begins behind it");
+
+/* What another process needs to complete the file if this one is killed. In memory that is shared with the process that
+ * records, if there is one; the lanes follow. What is in it is read there without any trust. */
+typedef struct session_live {
+    char version[64];              /* of this library and its structs */
+    char path[SESSION_PATH_BYTES]; /* of the capture */
+    int64_t start_ns;
+    uint32_t ring_events, policy;
+    atomic_uint lanes;         /* that follow */
+    atomic_uint private_lanes; /* of threads whose events are lost if the process is killed */
+    atomic_bool is_finished;   /* the file has its end */
+    atomic_uint_least64_t nested, unplaced;
+    hd_session_stats gone; /* of threads that ended; under the lock */
+    atomic_uint_least64_t log_used;
+} session_live;
+_Static_assert(sizeof(session_live) <= SESSION_LIVE_BYTES, "the log begins behind it");
+
+/* In the log are entries of lists and facts that the file may not have yet: each such a head, and its bytes. */
+
+typedef struct session_log_entry {
+    uint32_t type; /* CAPTURE_NAMES … CAPTURE_METADATA */
+    uint32_t id;   /* of an entry of a list */
+    uint32_t size;
+} session_log_entry;
 
 /* Entries that have been given ids, from 1. Under the session's lock. */
 typedef struct session_list {
@@ -98,13 +129,16 @@ typedef struct session_file {
     ino_t inode;
     atomic_uint_least64_t size; /* of whole chunks; statistics read it */
     uint64_t chunks;
+    unsigned part;       /* that is open: 0, or PATH.N */
+    uint64_t part_begin; /* its first byte in all of them */
 } session_file;
 
 typedef enum session_state { SESSION_RUNNING, SESSION_STOPPED, SESSION_FORKED } session_state;
 
 struct hd_session {
-    /* Read by every event. 0: not running, or not in this process. */
-    _Atomic uint64_t generation;
+    /* Read by every event. 0: not running, or not in this process: the page is zero in a child, even in one that ran
+     * no handlers of fork. */
+    _Atomic uint64_t *generation;
     unsigned slot;
     uint32_t serial; /* the first generation; a child of fork has the same, as it has the same names */
     alignas(HD_RING_LINE) pthread_mutex_t lock;
@@ -116,8 +150,14 @@ struct hd_session {
     session_fact *facts;
     uint32_t fact_count;
     uint64_t over_limit[SESSION_LIMITS]; /* under the lock */
-    hd_session_stats gone;               /* of threads that ended; under the lock */
-    atomic_uint_least64_t nested, unplaced;
+    session_live *live, own;             /* `live` is `own` where no other process takes it */
+    uint8_t *log;                        /* NULL: likewise */
+    struct {
+        int fd; /* of the memory that is shared */
+        dev_t device;
+        ino_t inode;
+    } shared;
+    bool is_wiped; /* see generation */
     int64_t start_ns;
 
     /* The session's thread. */
@@ -150,7 +190,7 @@ session_lane *session_attach(hd_session *session);
 /* lists.c. All but enter under the lock. */
 hd_status session_list_init(session_list *list);
 void session_list_deinit(session_list *list);
-uint32_t session_list_add(session_list *list, const void *data, size_t size); /* 0: no memory, or too many */
+uint32_t session_list_add(hd_session *session, int list, const void *data, size_t size); /* 0: no memory, too many */
 size_t session_text_size(const char *text);
 uint32_t session_name_id(hd_session *session, const char *name); /* 0 for NULL */
 /* Takes the lock. A signal handler that emits on this thread meanwhile sees `busy`, and does not wait for it. */
@@ -174,12 +214,32 @@ hd_status session_file_open(hd_session *session, hd_error *err); /* session->fil
 void session_file_close(hd_session *session);
 void session_file_discard(hd_session *session); /* of a session that did not start */
 
+bool session_file_is(int fd, dev_t device, ino_t inode);
+int session_out_of_the_way(int fd); /* the descriptor, with a high number */
+int64_t session_unix_offset(void);
+
+/* live.c, under the lock */
+void session_live_open(hd_session *session);  /* of a new file: shared, if a process that records takes it */
+void session_live_close(hd_session *session); /* and the lanes. What follows is this process's alone */
+session_lane *session_live_lane(hd_session *session);
+void session_log(hd_session *session, unsigned type, uint32_t id, const void *data, size_t size);
+void session_log_reset(hd_session *session);          /* if the file has all of it */
+size_t session_lane_bytes(const hd_session *session); /* with its ring */
+void session_live_version(char out[64]);
+
 /* alone.c, with session_own_thread of tracers.h */
 void session_own_threads_in_child(void);
 void session_look_around(void); /* by the session's thread, now and then: ends a program that has no thread left */
 
+/* session.c, for salvage.c */
+hd_status session_make(hd_session **out, const char *path, const hd_session_options *options, hd_error *err);
+void session_destroy(hd_session *session);
+
 /* writer.c */
-void *session_write_all(void *session); /* the loop of the session's thread until `ending` */
+extern const unsigned session_list_types[SESSION_LISTS];
+void session_pass(hd_session *session);   /* writes what is in the rings */
+void session_finish(hd_session *session); /* and the end */
+void *session_write_all(void *session);   /* the loop of the session's thread until `ending` */
 
 /* fork.c */
 hd_status session_register(hd_session *session, hd_error *err); /* finds a slot and a generation */

@@ -26,8 +26,9 @@ static bool is_entry(const session_list *list, uint32_t at, const void *text, si
     return list->offsets[at + 1] - offset == size && memcmp(list->text.data + offset, text, size) == 0;
 }
 
-uint32_t session_list_add(session_list *list, const void *text, size_t size)
+uint32_t session_list_add(hd_session *session, int number, const void *text, size_t size)
 {
+    session_list *list = &session->lists[number];
     uint32_t at;
     uint64_t hash = hd_hash(text, size);
     HD_SLOTS_FIND(at, &list->slots, hash, is_entry(list, at, text, size));
@@ -43,6 +44,7 @@ uint32_t session_list_add(session_list *list, const void *text, size_t size)
     memcpy(room, text, size);
     list->text.size += size;
     list->offsets[++list->count] = list->text.size;
+    session_log(session, session_list_types[number], list->count, text, size);
     return list->count;
 }
 
@@ -58,7 +60,7 @@ size_t session_text_size(const char *text)
 
 uint32_t session_name_id(hd_session *session, const char *name)
 {
-    return name ? session_list_add(&session->lists[SESSION_NAMES], name, session_text_size(name)) : 0;
+    return name ? session_list_add(session, SESSION_NAMES, name, session_text_size(name)) : 0;
 }
 
 void session_lock(hd_session *session)

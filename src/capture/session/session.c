@@ -17,27 +17,6 @@ _Thread_local session_thread session_this_thread;
 
 /* ---- lanes ---- */
 
-static size_t ring_bytes(const hd_session *session)
-{
-    return (size_t)session->options.ring_events * SESSION_EVENT_BYTES;
-}
-
-/* The memory of a ring comes from the system, not from the program's allocator; pages are allocated when touched. */
-static session_lane *new_lane(hd_session *session)
-{
-    session_lane *lane = aligned_alloc(HD_RING_LINE, sizeof *lane);
-    void *words =
-        lane ? mmap(NULL, ring_bytes(session), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : MAP_FAILED;
-    if (words == MAP_FAILED) {
-        free(lane);
-        return NULL;
-    }
-    memset(lane, 0, sizeof *lane);
-    lane->ring.words = words;
-    lane->next = atomic_load_explicit(&session->lanes, memory_order_relaxed);
-    return lane;
-}
-
 static session_lane *free_lane(hd_session *session)
 {
     session_lane *lane = atomic_load_explicit(&session->lanes, memory_order_relaxed);
@@ -66,7 +45,7 @@ static session_lane *add_lane(hd_session *session)
                                .element_bytes = SESSION_EVENT_BYTES,
                                .policy = session->options.policy};
     if (session->thread_count >= CAPTURE_THREADS_MAX) return NULL;
-    if (!lane) lane = fresh = new_lane(session);
+    if (!lane) lane = fresh = session_live_lane(session);
     if (!lane) return NULL;
     hd_ring_init(&lane->ring, &options, lane->ring.words, NULL);
     lane->ring.bell = wake_writer;
@@ -88,7 +67,7 @@ session_lane *session_attach(hd_session *session)
     session_lane *lane = NULL;
     int kept = errno; /* the program's */
     /* Once a session is stopped, this is all that an event costs. */
-    if (!atomic_load_explicit(&session->generation, memory_order_acquire) &&
+    if (!atomic_load_explicit(session->generation, memory_order_acquire) &&
         !atomic_load_explicit(&session->may_revive, memory_order_relaxed))
         return NULL;
     pthread_mutex_lock(&session->lock);
@@ -97,9 +76,9 @@ session_lane *session_attach(hd_session *session)
         lane = add_lane(session);
         if (lane) {
             here->at[session->slot].lane = lane;
-            here->at[session->slot].generation = atomic_load_explicit(&session->generation, memory_order_relaxed);
+            here->at[session->slot].generation = atomic_load_explicit(session->generation, memory_order_relaxed);
         } else {
-            atomic_fetch_add_explicit(&session->unplaced, 1, memory_order_relaxed);
+            atomic_fetch_add_explicit(&session->live->unplaced, 1, memory_order_relaxed);
         }
     }
     pthread_mutex_unlock(&session->lock);
@@ -138,14 +117,10 @@ hd_status session_start_thread(hd_session *session)
     return hd_thread_start(&session->thread, session_write_all, session) ? HD_ERR_IO : HD_OK;
 }
 
-static void destroy(hd_session *session)
+void session_destroy(hd_session *session)
 {
-    session_lane *next;
-    for (session_lane *lane = atomic_load(&session->lanes); lane; lane = next) {
-        next = lane->next;
-        munmap(lane->ring.words, ring_bytes(session));
-        free(lane);
-    }
+    session_live_close(session);
+    if (session->generation) munmap(session->generation, sizeof *session->generation);
     for (int i = 0; i < SESSION_LISTS; i++) session_list_deinit(&session->lists[i]);
     session_facts_deinit(session);
     hd_bytes_deinit(&session->chunk);
@@ -154,22 +129,34 @@ static void destroy(hd_session *session)
     free(session);
 }
 
-static hd_status make(hd_session **out, const char *path, const hd_session_options *options, hd_error *err)
+/* In memory that a child of fork gets as zeros. */
+static bool make_generation(hd_session *session)
+{
+    void *page = mmap(NULL, sizeof *session->generation, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) return false;
+    session->generation = page;
+    session->is_wiped = madvise(page, sizeof *session->generation, MADV_WIPEONFORK) == 0; /* Linux 4.14 */
+    return true;
+}
+
+hd_status session_make(hd_session **out, const char *path, const hd_session_options *options, hd_error *err)
 {
     hd_session *session =
         aligned_alloc(HD_RING_LINE, (sizeof *session + HD_RING_LINE - 1) & ~(size_t)(HD_RING_LINE - 1));
     if (!session) return HD_NOMEM(err);
     memset(session, 0, sizeof *session);
     session->options = *options;
-    session->file.fd = -1;
+    session->file.fd = session->shared.fd = -1;
+    session->live = &session->own;
     session->file.path = absolute_path(path);
     session->start_ns = hd_session_now();
     pthread_mutex_init(&session->lock, NULL);
-    bool fine = session->file.path && hd_bytes_room(&session->chunk, SESSION_EVENTS_CODED_BYTES);
+    bool fine =
+        session->file.path && hd_bytes_room(&session->chunk, SESSION_EVENTS_CODED_BYTES) && make_generation(session);
     hd_status status = fine ? HD_OK : HD_ERR_MEMORY;
     for (int i = 0; i < SESSION_LISTS && status == HD_OK; i++) status = session_list_init(&session->lists[i]);
     if (status != HD_OK) {
-        destroy(session);
+        session_destroy(session);
         return HD_NOMEM(err);
     }
     *out = session;
@@ -183,15 +170,16 @@ hd_status hd_session_start(hd_session **out, const char *path, const hd_session_
     HD_OWN_OPTIONS(hd_session_options, options, err);
     hd_session_options chosen = *options;
     HD_TRY(check_options(&chosen, err));
-    HD_TRY(make(&session, path, &chosen, err));
+    HD_TRY(session_make(&session, path, &chosen, err));
     hd_status status = session_register(session, err);
     if (status == HD_OK) status = session_file_open(session, err);
+    if (status == HD_OK) session_live_open(session);
     if (status == HD_OK && (status = session_start_thread(session)) != HD_OK)
         hd_error_set(err, status, NULL, HD_OFFSET_NONE, "the session's thread cannot be started");
     if (status != HD_OK) {
         session_unregister(session);
         session_file_discard(session);
-        destroy(session);
+        session_destroy(session);
         return status;
     }
     *out = session;
@@ -216,7 +204,7 @@ hd_status hd_session_stop(hd_session_stats *out, hd_session *session, hd_error *
     bool was_running = session->state == SESSION_RUNNING;
     session->state = SESSION_STOPPED;
     atomic_store_explicit(&session->may_revive, false, memory_order_relaxed);
-    atomic_store_explicit(&session->generation, 0, memory_order_release);
+    atomic_store_explicit(session->generation, 0, memory_order_release);
     for (session_lane *lane = atomic_load(&session->lanes); lane; lane = lane->next) hd_ring_finish(&lane->ring);
     session_leave(session);
     if (was_running) {
@@ -238,14 +226,14 @@ void hd_session_free(hd_session *session)
     bool is_stopped = session->state == SESSION_STOPPED;
     session_leave(session);
     if (!is_stopped) hd_session_stop(NULL, session, NULL);
-    destroy(session);
+    session_destroy(session);
 }
 
 hd_status hd_session_flush(hd_session *session, hd_error *err)
 {
     if (!session || session_this_thread.busy) return HD_OK;
     unsigned want = atomic_fetch_add_explicit(&session->asked, 1, memory_order_acq_rel) + 1;
-    while (atomic_load_explicit(&session->generation, memory_order_acquire)) {
+    while (atomic_load_explicit(session->generation, memory_order_acquire)) {
         unsigned done = atomic_load_explicit(&session->passes, memory_order_acquire);
         if ((int)(done - want) >= 0) break;
         atomic_fetch_add_explicit(&session->wake, 1, memory_order_release);
@@ -289,13 +277,13 @@ void hd_session_statistics(hd_session_stats *out, hd_session *session)
 {
     *out = (hd_session_stats){0};
     if (!session_enter(session)) return;
-    *out = session->gone;
+    *out = session->live->gone;
     for (session_lane *lane = atomic_load(&session->lanes); lane; lane = lane->next) {
         if (atomic_load_explicit(&lane->state, memory_order_acquire) != LANE_FREE)
             add_lane_stats(out, lane, session->state == SESSION_STOPPED);
     }
-    out->nested = atomic_load_explicit(&session->nested, memory_order_relaxed);
-    out->dropped_newest += atomic_load_explicit(&session->unplaced, memory_order_relaxed);
+    out->nested = atomic_load_explicit(&session->live->nested, memory_order_relaxed);
+    out->dropped_newest += atomic_load_explicit(&session->live->unplaced, memory_order_relaxed);
     out->emitted = out->written + out->dropped_newest + out->dropped_oldest + out->nested + out->lost + out->pending;
     out->bytes = session->file.size;
     out->threads = session->thread_count;

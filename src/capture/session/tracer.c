@@ -29,7 +29,7 @@ static uint32_t add_entry(hd_session *session, int list, hd_bytes *entry)
     if (entry->failed)
         session->lists[list].lost++;
     else
-        id = session_list_add(&session->lists[list], entry->data, entry->size);
+        id = session_list_add(session, list, entry->data, entry->size);
     hd_bytes_deinit(entry);
     return id;
 }
@@ -90,7 +90,7 @@ uint32_t hd_session_stack(hd_session *session, const uint64_t *frames, uint32_t 
     for (uint32_t i = count < HD_SESSION_STACK_MAX ? count : HD_SESSION_STACK_MAX; i-- > 0;) {
         size_t size = hd_varint_write(entry, node);
         size += hd_varint_write(entry + size, frames[i] << 1 | frames[i] >> 63);
-        node = session_list_add(&session->lists[SESSION_FRAMES], entry, size);
+        node = session_list_add(session, SESSION_FRAMES, entry, size);
         if (!node) break;
     }
     session_leave(session);
@@ -161,6 +161,7 @@ static void set_fact(hd_session *session, unsigned type, const char *key, hd_byt
     hd_bytes_deinit(&fact->value);
     fact->value = *value;
     fact->is_written = false;
+    session_log(session, type, 0, value->data, value->size);
 }
 
 /* Under the lock. */

@@ -26,7 +26,7 @@ uint64_t session_cpu_ns(hd_session *session)
 {
     clockid_t clock;
     struct timespec time;
-    if (!session || atomic_load(&session->generation) == 0) return 0;
+    if (!session || atomic_load(session->generation) == 0) return 0;
     if (pthread_getcpuclockid(session->thread, &clock) != 0 || clock_gettime(clock, &time) != 0) return 0;
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
@@ -40,8 +40,8 @@ enum { LOOK_AROUND_NS = 500000000 };
 
 /* ---- lists, facts and threads ---- */
 
-static const unsigned list_types[SESSION_LISTS] = {CAPTURE_NAMES,   CAPTURE_ARGS,    CAPTURE_TRACKS,
-                                                   CAPTURE_MODULES, CAPTURE_SYMBOLS, CAPTURE_FRAMES};
+const unsigned session_list_types[SESSION_LISTS] = {CAPTURE_NAMES,   CAPTURE_ARGS,    CAPTURE_TRACKS,
+                                                    CAPTURE_MODULES, CAPTURE_SYMBOLS, CAPTURE_FRAMES};
 
 /* The entries of a list up to `limit` that the file does not have. They are copied under the lock, and written without
  * it. */
@@ -63,7 +63,7 @@ static bool write_list(hd_session *session, int number, uint32_t limit)
             session_put_text(&session->chunk, (const char *)list->text.data + list->offsets[i],
                              (size_t)(list->offsets[i + 1] - list->offsets[i]));
         pthread_mutex_unlock(&session->lock);
-        if (!session_write_chunk(session, list_types[number], 0)) return false;
+        if (!session_write_chunk(session, session_list_types[number], 0)) return false;
         list->written = end;
     }
     return true;
@@ -217,13 +217,14 @@ static void put_events(hd_session *session, const session_lane *lane, uint64_t f
 static bool write_events(hd_session *session, session_lane *lane)
 {
     uint64_t first;
-    size_t count = hd_ring_pop_some(&lane->ring, session->batch, SESSION_BATCH, &first, SESSION_EVENT_BYTES);
+    size_t count = hd_ring_peek_some(&lane->ring, session->batch, SESSION_BATCH, &first, SESSION_EVENT_BYTES);
     if (!count) return false;
     bool fine = write_lists(session) && announce(session, lane);
     if (fine) {
         put_events(session, lane, first, count);
         fine = session_write_chunk(session, CAPTURE_EVENTS, lane->number);
     }
+    hd_ring_pass(&lane->ring, first, count); /* now that the file has them */
     pthread_mutex_lock(&session->lock);
     *(fine ? &lane->written : &lane->lost) += count;
     pthread_mutex_unlock(&session->lock);
@@ -244,7 +245,7 @@ static void put_totals(hd_bytes *out, const hd_session_stats *stats)
  */
 static void retire(hd_session *session, session_lane *lane)
 {
-    hd_session_stats *gone = &session->gone;
+    hd_session_stats *gone = &session->live->gone;
     uint64_t head = atomic_load(&lane->ring.head), popped = atomic_load(&lane->ring.popped);
     if (announce(session, lane)) {
         put_events(session, lane, head, 0);
@@ -260,7 +261,7 @@ static void retire(hd_session *session, session_lane *lane)
     pthread_mutex_unlock(&session->lock);
 }
 
-static void finish(hd_session *session)
+void session_finish(hd_session *session)
 {
     hd_session_stats stats;
     for (session_lane *lane = atomic_load(&session->lanes); lane; lane = lane->next) {
@@ -271,16 +272,16 @@ static void finish(hd_session *session)
     hd_session_statistics(&stats, session);
     session_begin_chunk(session);
     put_totals(&session->chunk, &stats);
-    session_write_chunk(session, CAPTURE_END, 0);
+    if (session_write_chunk(session, CAPTURE_END, 0)) atomic_store(&session->live->is_finished, true);
     pthread_mutex_lock(&session->lock);
-    session->gone.duration_ns = hd_session_now() - session->start_ns;
+    session->live->gone.duration_ns = hd_session_now() - session->start_ns;
     pthread_mutex_unlock(&session->lock);
 }
 
 /* ---- the thread ---- */
 
 /* Writes everything that was in the rings when the pass began, one chunk per thread at a time. */
-static void pass(hd_session *session)
+void session_pass(hd_session *session)
 {
     for (session_lane *lane = atomic_load_explicit(&session->lanes, memory_order_acquire); lane; lane = lane->next) {
         int state = atomic_load_explicit(&lane->state, memory_order_acquire);
@@ -316,8 +317,9 @@ void *session_write_all(void *user)
         bool ending = atomic_load_explicit(&session->ending, memory_order_acquire);
         unsigned wake = atomic_load_explicit(&session->wake, memory_order_acquire);
         unsigned asked = atomic_load_explicit(&session->asked, memory_order_acquire);
-        pass(session);
+        session_pass(session);
         write_facts(session);
+        session_log_reset(session);
         atomic_store_explicit(&session->passes, asked, memory_order_release);
         session_futex_wake(&session->passes);
         if (ending) break;
@@ -331,7 +333,7 @@ void *session_write_all(void *user)
         atomic_store_explicit(&session->asleep, false, memory_order_relaxed);
     }
     session_this_thread.busy = 0; /* for hd_session_statistics */
-    finish(session);
+    session_finish(session);
     session_own_thread(-1);
     return NULL;
 }

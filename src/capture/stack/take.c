@@ -194,7 +194,7 @@ __attribute__((noinline)) uint32_t hd_session_stack_here(hd_session *session, co
     if (hd_options_copy(&own, sizeof own, sizeof own, options, NULL) != HD_OK) return 0;
     options = &own;
     if (!session) return 0;
-    if (!atomic_load_explicit(&session->generation, memory_order_relaxed) && !atomic_load(&session->may_revive))
+    if (!atomic_load_explicit(session->generation, memory_order_relaxed) && !atomic_load(&session->may_revive))
         return 0;
     stack_thread *t = here.mine;
     if (!t && !options->in_signal) t = attach();

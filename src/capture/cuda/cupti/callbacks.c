@@ -13,10 +13,6 @@
 #include "heddle/stack.h"
 
 enum {
-    LONG_NS = 100000, /* a longer one was interrupted, or loaded new code: it is not extrapolated */
-    /* The first callbacks of a thread are timed, then one in TIMED. A launch makes two or four, of which one takes a
-     * stack: a number coprime to these samples all of them equally. */
-    TIMED = 17,
     CALL_DEVICE_RESET = 164,  /* cudaDeviceReset, of the runtime */
     VERSION_WITH_STATES = 20, /* CUPTI_DOMAIN_STATE */
 };
@@ -154,15 +150,11 @@ void cuda_on_callback(void *user, uint32_t domain, uint32_t id, const void *data
     cuda_tracer *t = user;
     if (!data || atomic_load_explicit(&t->state, memory_order_relaxed) != CUDA_RUNNING) return;
     uint32_t number = this_thread.callbacks++;
-    bool is_timed = number < TIMED || number % TIMED == 0;
-    int64_t start = is_timed ? hd_session_now() : 0;
+    int64_t start = cuda_cost_begin(number);
     if (number == 0 && !t->has_system_ids) learn_thread();
     dispatch(t, domain, id, data);
     atomic_fetch_add_explicit(&t->costs.callbacks, 1, memory_order_relaxed);
-    if (!is_timed) return;
-    uint64_t took = (uint64_t)(hd_session_now() - start);
-    if (number >= TIMED && took < LONG_NS) took *= TIMED;
-    atomic_fetch_add_explicit(&t->costs.callback_ns, took, memory_order_relaxed);
+    if (start) cuda_cost_end(&t->costs, number, start);
 }
 
 /* ---- switching ---- */

@@ -96,6 +96,7 @@ typedef struct nvtx_lane {
 } nvtx_lane;
 
 typedef struct nvtx_state {
+    struct cuda_tracer *tracer;
     hd_session *session;
     bool shows; /* ranges go to the trace; else they only count as steps */
     uint32_t category, unnamed;
@@ -127,6 +128,7 @@ typedef struct nvtx_text {
 
 /* nvtx.c */
 void nvtx_tell(nvtx_count what, uint64_t count);
+void nvtx_timed(uint32_t number, int64_t start_ns); /* a call of this thread, by its number, is over */
 
 /* names.c */
 hd_status nvtx_names_prepare(void); /* once a process */

@@ -61,6 +61,15 @@ void nvtx_fork(int phase)
     pthread_mutex_unlock(&nvtx_tool.lock);
 }
 
+/* Calls are counted as they are timed, so that threads do not meet at a counter with each of them. */
+void nvtx_timed(uint32_t number, int64_t start_ns)
+{
+    cuda_tracer *tracer = nvtx_tool.tracer;
+    if (!tracer) return;
+    atomic_fetch_add_explicit(&tracer->costs.callbacks, number < CUDA_TIMED ? 1 : CUDA_TIMED, memory_order_relaxed);
+    cuda_describe_costs(tracer, cuda_cost_end(&tracer->costs, number, start_ns));
+}
+
 /* ---- once ---- */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -70,6 +79,7 @@ static void prepare(void)
     cuda_tracer *tracer = cuda_tracer_begin();
     if (!tracer || !tracer->session) return;
     if (!tracer->options.nvtx && !tracer->options.has_steps) return;
+    nvtx_tool.tracer = tracer;
     nvtx_tool.session = tracer->session;
     nvtx_tool.shows = tracer->options.nvtx;
     if (nvtx_names_prepare() != HD_OK || nvtx_threads_prepare() != HD_OK) nvtx_tool.session = NULL;

@@ -15,6 +15,8 @@ static _Thread_local struct {
     nvtx_thread *thread;
     int kept; /* the program's errno, which opening a window or waiting changes */
     uint8_t busy;
+    uint32_t calls;
+    int64_t start_ns; /* of a call that is timed, else 0 */
 } this_thread __attribute__((tls_model("initial-exec")));
 
 static pthread_key_t key;
@@ -62,6 +64,7 @@ nvtx_thread *nvtx_enter(void)
     this_thread.busy = 1;
     this_thread.kept = errno;
     atomic_signal_fence(memory_order_seq_cst);
+    this_thread.start_ns = cuda_cost_begin(this_thread.calls++);
     if (atomic_load_explicit(&control_is_missing, memory_order_relaxed)) control_revive();
     nvtx_thread *here = this_thread.thread;
     if (!here) here = make_thread();
@@ -77,6 +80,7 @@ nvtx_thread *nvtx_enter(void)
 
 void nvtx_leave(void)
 {
+    if (this_thread.start_ns) nvtx_timed(this_thread.calls - 1, this_thread.start_ns);
     atomic_signal_fence(memory_order_seq_cst);
     errno = this_thread.kept;
     this_thread.busy = 0;

@@ -61,20 +61,34 @@ static const char *share(char out[32], int64_t part, int64_t whole, const char *
     return out;
 }
 
+/* A process that ended without finishing its file measured more than it could write down. */
+static bool cost_is_minimum(const hd_record_result *r)
+{
+    static const char *const codes[] = {"session.unfinished", "capture.not-finished"};
+    for (size_t i = 0; i < r->convert->ledger_count; i++) {
+        for (size_t k = 0; k < sizeof codes / sizeof *codes; k++) {
+            if (strcmp(r->convert->ledger[i].code, codes[k]) == 0) return true;
+        }
+    }
+    return false;
+}
+
 static void say_cost(cli_printer *p, const hd_record_result *r)
 {
     char a[HD_VALUE_TEXT_BYTES], b[HD_VALUE_TEXT_BYTES], c[HD_VALUE_TEXT_BYTES], of[32];
     if (!r->measured) return;
     int64_t program_ns = r->cpu_ns > r->wall_ns ? r->cpu_ns : r->wall_ns;
+    const char *least = cost_is_minimum(r) ? "at least " : "";
     const char *whole = r->cpu_ns > r->wall_ns ? "its CPU time" : "its time";
     if (r->callbacks)
-        cli_say(p, "heddle: overhead: %s in the program (%s calls of %s)%s%s; ", hd_text_duration(a, r->callback_ns),
-                hd_text_count(b, r->callbacks), hd_text_duration(c, r->callback_ns / (int64_t)r->callbacks),
-                share(of, r->callback_ns, program_ns, whole), r->annotations ? ", without that of NVTX ranges" : "");
+        cli_say(p, "heddle: overhead: %s%s in the program (%s calls of %s)%s; ", least,
+                hd_text_duration(a, r->callback_ns), hd_text_count(b, r->callbacks),
+                hd_text_duration(c, r->callback_ns / (int64_t)r->callbacks),
+                share(of, r->callback_ns, program_ns, whole));
     else
         cli_say(p, "heddle: overhead in the program not measured; ");
     if (r->helper_ns)
-        cli_say(p, "%s CPU time of other threads%s\n", hd_text_duration(a, r->helper_ns),
+        cli_say(p, "%s%s CPU time of other threads%s\n", least, hd_text_duration(a, r->helper_ns),
                 share(of, r->helper_ns, program_ns, whole));
     else
         cli_say(p, "CPU time of other threads not measured\n");
@@ -165,7 +179,7 @@ static void say_json(cli_printer *p, const hd_record_result *r)
         {"measured_processes", r->measured},
         {"callbacks", r->callbacks},
     };
-    /* Only callbacks are timed, and no thread takes no CPU time: 0 is not measured. */
+    /* No call and no thread takes no time: 0 is not measured. */
     const struct {
         const char *key;
         int64_t value;
@@ -185,6 +199,7 @@ static void say_json(cli_printer *p, const hd_record_result *r)
         else
             cli_say(p, ",\n  \"%s\": null", costs[i].key);
     }
+    cli_say(p, ",\n  \"costs_are_minimum\": %s", cost_is_minimum(r) ? "true" : "false");
     if (r->started) cli_say(p, ",\n  \"exit_status\": %d", r->exit_status);
     cli_say_table_json(p, "problems", problems_table(&table, r, &p->run->err), &table);
     cli_say_table_json(p, "ledger", ledger_table(&table, r, &p->run->err), &table);
