@@ -65,10 +65,12 @@ typedef struct hd_convert_options {
     hd_convert_each *each;           /* NULL: none */
     hd_convert_leave_out *leave_out; /* NULL: an input that cannot be read is an error */
     void *user;                      /* of both */
+    const char *anonymize; /* replace texts of these kinds, last of all: "names,paths,args,hosts" or some; NULL: none */
+    const char *salt;      /* of their hash; NULL: a random one */
 } hd_convert_options;
 
 /* One step of the conversion: read, memory (profiles joined), merge, filter, crop, fix, one for each of `passes`,
- * write. */
+ * anonymize, write. */
 typedef struct hd_convert_step {
     const char *name; /* static */
     uint64_t in, added, removed, lost, out;

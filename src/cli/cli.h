@@ -89,6 +89,7 @@ typedef struct cli_option {
     char letter;      /* '\0' for none */
     cli_kind kind;
     const char *value;          /* how help calls the value: "FILE" */
+    const char *alone;          /* CLI_TEXT: its value where none is given; a value is then given as --name=VALUE */
     const char *help;           /* one sentence, lower case, no full stop */
     size_t field;               /* offsetof the member, of the type above, in the command's options struct */
     const char *const *choices; /* CLI_CHOICE, CLI_CHOICES: ends with NULL */

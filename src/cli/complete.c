@@ -232,7 +232,7 @@ static void pass_word(asked *a, const char *word)
     } else {
         option = option_of(a, NULL, 0, word[strlen(word) - 1]);
     }
-    if (option && !cli_is_flag(option)) a->pending = option;
+    if (option && !cli_is_flag(option) && !option->alone) a->pending = option;
 }
 
 static void offer_operand(asked *a)

@@ -71,8 +71,11 @@ static void print_option(cli_run *run, const cli_option *option, const void *def
     char left[64];
     char letter[5] = "    ";
     if (option->letter) snprintf(letter, sizeof letter, "-%c, ", option->letter);
-    int size = snprintf(left, sizeof left, "  %s--%s%s%s", letter, option->name, option->value ? " " : "",
-                        option->value ? option->value : "");
+    int size = snprintf(left, sizeof left, "  %s--%s%s%s%s", letter, option->name,
+                        option->alone   ? "[="
+                        : option->value ? " "
+                                        : "",
+                        option->value ? option->value : "", option->alone ? "]" : "");
     cli_print(run, "%s", left);
     if (size >= OPTION_COLUMN)
         cli_print(run, "\n%*s", OPTION_COLUMN, "");

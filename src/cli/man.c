@@ -49,7 +49,8 @@ static void print_option(cli_run *run, const cli_option *option, const void *def
     cli_print(run, "\\fB\\-\\-");
     print_text(run, option->name);
     cli_print(run, "\\fR");
-    if (option->value) cli_print(run, " \\fI%s\\fR", option->value);
+    if (option->value)
+        cli_print(run, "%s\\fI%s\\fR%s", option->alone ? "[=" : " ", option->value, option->alone ? "]" : "");
     cli_print(run, "\n");
     print_text(run, option->help);
     char shown[64];

@@ -217,7 +217,8 @@ static int parse_long(cli_run *run, void *options, const char *const *argv, int 
         }
         return store(run, found, shown, NULL) ? 1 : -1;
     }
-    if (equals) return store(run, found, shown, equals + 1) ? 1 : -1;
+    if (equals || found.option->alone)
+        return store(run, found, shown, equals ? equals + 1 : found.option->alone) ? 1 : -1;
     if (count < 2) {
         cli_usage_error(run, "%s needs a value: %s", shown, found.option->value);
         return -1;

@@ -12,6 +12,7 @@
 #include "convert/impl.h"
 #include "convert/report.h"
 #include "format/format.h"
+#include "pass/anonymize/anonymize.h"
 #include "pass/filter/filter.h"
 #include "pass/lanes/threshold.h"
 #include "pass/merge/merge.h"
@@ -193,7 +194,7 @@ static hd_status add_options(converter *c, bool merge)
     return HD_OK;
 }
 
-enum { OWN_PASSES = 6 };
+enum { OWN_PASSES = 7 };
 
 /* Several inputs are merged first, unless the caller says where. */
 static hd_status make_chain(converter *c)
@@ -210,6 +211,11 @@ static hd_status make_chain(converter *c)
     HD_TRY(add_options(c, !merges && (c->count > 1 || are_ranks)));
     for (size_t i = 0; i < o->pass_count; i++)
         c->chain[c->chain_size++] = (chain_link){.pass = o->passes[i], .step = hd_pass_about_of(o->passes[i])->name};
+    if (o->anonymize) {
+        hd_anonymize *anonymize = add_own(c, &hd_pass_anonymize, "anonymize", "cannot anonymize");
+        if (!anonymize) return HD_ERR_MEMORY;
+        *anonymize = (hd_anonymize){o->anonymize, o->salt};
+    }
     if (!c->share.number || !o->pass_count) return HD_OK;
     pass_merge *last = add_own(c, &hd_pass_merge, NULL, "cannot merge"); /* of ids and stacks, also those of passes */
     if (!last) return HD_ERR_MEMORY;
@@ -424,7 +430,12 @@ hd_status hd_convert_options_valid(const hd_convert_options *options, hd_error *
     if (name && (!info || !info->writes))
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
                             "no format \"%.60s\" can be written; `heddle formats` lists those that can", name);
-    return hd_filter_valid(&filter, err);
+    HD_TRY(hd_filter_valid(&filter, err));
+    if (!options->anonymize) return HD_OK;
+    if (options->apart && !options->salt)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                            "ranks that are converted apart are anonymized apart: give them one salt");
+    return hd_anonymize_valid(&(hd_anonymize){options->anonymize, options->salt}, err);
 }
 
 hd_status convert_inputs(hd_convert_report **out, const char *const *inputs, size_t count, const convert_share *share,

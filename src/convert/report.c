@@ -42,7 +42,7 @@ hd_convert_report *convert_report_new(size_t input_count, const hd_pass *const *
     own_report *own = calloc(1, sizeof *own);
     if (!own) return NULL;
     hd_convert_report *report = &own->report;
-    size_t steps = FIRST_STEPS + pass_count + 3; /* and a merge of shares */
+    size_t steps = FIRST_STEPS + pass_count + 4; /* and a merge of shares */
     report->inputs = calloc(input_count + 1, sizeof *report->inputs);
     report->steps = calloc(steps, sizeof *report->steps);
     own->sums = calloc(steps, sizeof *own->sums);
@@ -52,6 +52,7 @@ hd_convert_report *convert_report_new(size_t input_count, const hd_pass *const *
     }
     for (size_t i = 0; i < FIRST_STEPS; i++) own->sums[own->sum_count++].name = first_steps[i];
     for (size_t i = 0; i < pass_count; i++) own->sums[own->sum_count++].name = hd_pass_about_of(passes[i])->name;
+    own->sums[own->sum_count++].name = "anonymize";
     own->sums[own->sum_count++].name = "merge"; /* the last of a share */
     own->sums[own->sum_count++].name = "write";
     return report;

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "heddle/analysis/attribution.h"
 #include "heddle/pass.h"
+#include "pass/anonymize/anonymize.h"
 #include "pass/crop/crop.h"
 #include "pass/filter/filter.h"
 #include "pass/join.h"
@@ -301,10 +302,44 @@ const hd_pass_about hd_pass_memory = {
     .run = run_memory,
 };
 
+/* ---- anonymize ---- */
+
+static hd_status run_anonymize(hd_trace **out, hd_pass_report *report, const void *options, hd_pass_input *inputs,
+                               size_t count, const hd_pass_input *second, hd_error *err)
+{
+    hd_pass_result result;
+    (void)count, (void)second;
+    HD_TRY(hd_anonymize_trace(out, &result, inputs->trace, options, err));
+    take_result(report, result);
+    return HD_OK;
+}
+
+static hd_status check_anonymize(const void *options, hd_error *err)
+{
+    return hd_anonymize_valid(options, err);
+}
+
+static const hd_option_about anonymize_options[] = {
+    {"what", HD_OPTION_PATTERNS, NULL, "names, paths, args, hosts, or some of them; else all but names",
+     offsetof(hd_anonymize, kinds)},
+    {"salt", HD_OPTION_TEXT, NULL, "of the hash, so that files of one salt can be compared; else a random one",
+     offsetof(hd_anonymize, salt)},
+    {0},
+};
+const hd_pass_about hd_pass_anonymize = {
+    .name = "anonymize",
+    .summary = "replace texts by which a user, a host or a program can be recognised",
+    .options = anonymize_options,
+    .options_size = sizeof(hd_anonymize),
+    .check = check_anonymize,
+    .run = run_anonymize,
+};
+
 /* ---- the list ---- */
 
 static const hd_pass_about *const passes[] = {
-    &hd_pass_lanes, &hd_pass_crop, &hd_pass_filter, &hd_pass_merge, &hd_pass_attribution, &hd_pass_memory,
+    &hd_pass_lanes,       &hd_pass_crop,   &hd_pass_filter,    &hd_pass_merge,
+    &hd_pass_attribution, &hd_pass_memory, &hd_pass_anonymize,
 };
 
 size_t hd_pass_count(void)

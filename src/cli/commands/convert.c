@@ -20,7 +20,7 @@ struct convert_options {
     const char *to;
     const char *from, *until;
     const char *tracks, *names, *category;
-    const char *memory_profile, *binary, *clocks;
+    const char *memory_profile, *binary, *clocks, *anonymize, *salt;
     double snap_threshold_us;
     cli_texts passes;
     int mpi; /* hd_mpi_kind; -1: no --mpi */
@@ -107,6 +107,9 @@ static int fill_options(cli_run *run, hd_convert_options *out, hd_read_options *
                                "--memory-profile names one file, and there are %d inputs; those next to "
                                "TensorFlow's traces are found by themselves",
                                run->operand_count - 1);
+    if (o->salt && !o->anonymize) return cli_usage_error(run, "--salt needs --anonymize");
+    out->anonymize = o->anonymize;
+    out->salt = o->salt;
     out->memory_profile = no_profile ? NULL : o->memory_profile;
     out->find_memory_profiles = !o->memory_profile;
     out->strict = o->strict;
@@ -208,6 +211,26 @@ static void say_table(cli_printer *p, const char *title, hd_status status, hd_ta
     hd_table_free(*table);
 }
 
+/* The notes that --anonymize leaves: texts replaced, by kind. */
+static bool is_replaced(const hd_ledger_row *row)
+{
+    return strcmp(row->stage, "anonymize") == 0 && strncmp(row->code, "anonymize.", sizeof "anonymize." - 1) == 0;
+}
+
+static void say_replaced(cli_printer *p, const hd_convert_report *r)
+{
+    char count[HD_VALUE_TEXT_BYTES];
+    bool any = false;
+    for (size_t i = 0; i < r->ledger_count; i++) {
+        const hd_ledger_row *row = &r->ledger[i];
+        if (!is_replaced(row)) continue;
+        cli_say(p, "%s%s of %s", any ? ", " : "texts replaced: ", hd_text_count(count, row->count),
+                row->code + sizeof "anonymize." - 1);
+        any = true;
+    }
+    if (any) cli_say(p, "\n");
+}
+
 static void say_text(cli_printer *p, const hd_convert_report *r, const char *out)
 {
     char a[HD_VALUE_TEXT_BYTES], b[HD_VALUE_TEXT_BYTES], c[HD_VALUE_TEXT_BYTES];
@@ -221,6 +244,7 @@ static void say_text(cli_printer *p, const hd_convert_report *r, const char *out
     if (r->new_lanes || r->snapped_crossings)
         cli_say(p, "lanes: %s slices moved to %s new lanes, %s crossings snapped\n", hd_text_count(a, r->moved_slices),
                 hd_text_count(b, r->new_lanes), hd_text_count(c, r->snapped_crossings));
+    say_replaced(p, r);
     if (r->ledger_count) say_table(p, "ledger", ledger_table(&table, r, err), &table);
     if (!r->written) return;
     cli_say(p, "wrote ");
@@ -256,6 +280,8 @@ static void say_json(cli_printer *p, const hd_convert_report *r, const char *out
         {"moved_slices", r->moved_slices},
         {"snapped_crossings", r->snapped_crossings},
     };
+    uint64_t replaced = 0;
+    for (size_t i = 0; i < r->ledger_count; i++) replaced += is_replaced(&r->ledger[i]) ? r->ledger[i].count : 0;
     cli_say(p, "{\n  " CLI_SCHEMA("convert") ",\n  ");
     cli_say_text_json(p, "output", out);
     cli_say(p, ",\n  \"format\": \"%s\",\n  \"written\": %s,\n  \"ranks_by_place\": %s,\n  \"processes\": %s",
@@ -263,6 +289,7 @@ static void say_json(cli_printer *p, const hd_convert_report *r, const char *out
             r->processes ? "true" : "false");
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
         cli_say(p, ",\n  \"%s\": %" PRIu64, sums[i].key, sums[i].value);
+    cli_say(p, ",\n  \"texts_replaced\": %" PRIu64, replaced);
     hd_status status = cli_say_table_json(p, "inputs", inputs_table(&table, r, err), &table);
     if (status == HD_OK) status = cli_say_table_json(p, "steps", steps_table(&table, r, err), &table);
     if (status == HD_OK) cli_say_table_json(p, "ledger", ledger_table(&table, r, err), &table);
@@ -616,6 +643,20 @@ static const cli_option options[] = {
      FIELD(passes),
      .help = "run this pass after those of the options above; may be given several times, and they run in that order. "
              "heddle formats passes lists names and options"},
+    {.name = "anonymize",
+     .kind = CLI_TEXT,
+     .value = "KIND,...",
+     .alone = "paths,args,hosts",
+     .offer = "names paths args hosts",
+     FIELD(anonymize),
+     .help = "replace texts, last of all: of hosts (and processes, threads), paths (and frames), args (and metadata, "
+             "ranges of the program), names (of kernels and operators); without KIND all but names"},
+    {.name = "salt",
+     .kind = CLI_TEXT,
+     .value = "TEXT",
+     FIELD(salt),
+     .help = "with --anonymize, hash by this secret, so that equal texts are equal in all files that it is given for; "
+             "otherwise the salt is random, and no two files can be compared"},
     OPTION_BINARY(FIELD(binary)),
     {.name = "strict",
      .kind = CLI_FLAG,
@@ -676,7 +717,14 @@ const cli_command cmd_convert = {
         "given. The arrows of slices that are left out are lost, which the ledger counts.\n\n"
         "--from and --until keep what overlaps the time between them: slices with both ends, flow arrows with their "
         "slices, and of each counter the last sample before --from, moved there, since that is its value then.\n\n"
-        "Steps run in this order: read, memory (profiles joined), merge, filter, crop, fix, each --pass, write. With "
+        "--anonymize keeps times, numbers, the structure and so all sums. A text stays if each of its words is a "
+        "number or a term of profilers, frameworks or Python; in others each word that is none becomes x and 16 "
+        "digits of a keyed hash (SipHash), the same wherever the word is. Kernels keep their names, and so do "
+        "operators of frameworks, unless names is given; kernels of communication always do, since their names say "
+        "that they are. Numbers in texts stay, network addresses do not. Look at the output before you give it "
+        "away.\n\n"
+        "Steps run in this order: read, memory (profiles joined), merge, filter, crop, fix, each --pass, anonymize, "
+        "write. With "
         "--pass merge the inputs are merged there, and the steps before it run on each of them. The report shows how "
         "many events went into and out of each step: in + added = out + removed + lost. The ledger below it lists "
         "every repair and loss of reading and writing. The report goes to standard error if the trace goes to "
@@ -696,6 +744,7 @@ const cli_command cmd_convert = {
              "the threads of one process, with lanes repaired"},
             {"heddle convert --pass attribution:cpu=stacks.folded --pass filter:names='*gemm*' gpu.json out.heddle",
              "stacks for GPU activities, then a part of it"},
+            {"heddle convert --anonymize trace.json.gz public.json.gz", "a trace that can leave the company"},
             {"heddle convert --strict trace.json trace.sbt", "only if nothing is lost"},
             {0},
         },

@@ -55,9 +55,15 @@ static void map_column(hd_copy *copy, int64_t *values, uint32_t count, hd_column
             break;
         }
         case HD_COL_ID:
-            if ((id_types[i] & HD_ID_VALUE_MASK) >= HD_ID_STRING) values[i] = hd_copy_string(copy, (uint32_t)values[i]);
+            if ((id_types[i] & HD_ID_VALUE_MASK) >= HD_ID_STRING)
+                values[i] = hd_copy_string_at(
+                    copy, (id_types[i] & HD_ID_VALUE_MASK) == HD_ID_NUMBER ? HD_COPY_NUMBER : HD_COPY_VALUE,
+                    (uint32_t)values[i]);
             break;
-        default: values[i] = hd_copy_string(copy, (uint32_t)values[i]); break;
+        default:
+            values[i] =
+                hd_copy_string_at(copy, column == HD_COL_NAME ? HD_COPY_NAME : HD_COPY_CATEGORY, (uint32_t)values[i]);
+            break;
         }
     }
 }
@@ -173,6 +179,13 @@ static void place_arguments(hd_copy *copy, uint32_t group, uint32_t base)
     for (uint32_t i = first; i < end; i++) args_rows[copy->pick_rows[i]] = base + (i - first);
 }
 
+static hd_copy_place place_of(const hd_copy *copy, unsigned type)
+{
+    if (type == HD_ARG_JSON) return HD_COPY_JSON;
+    if (type == HD_ARG_NUMBER) return HD_COPY_NUMBER;
+    return copy->rows.block->kind == HD_KIND_META ? HD_COPY_TRACK : HD_COPY_VALUE;
+}
+
 hd_status hd_copy_values(hd_copy *copy, size_t at, const hd_arg_group *group, uint32_t key, const uint32_t *picks,
                          const uint32_t *rows, uint32_t count)
 {
@@ -183,7 +196,8 @@ hd_status hd_copy_values(hd_copy *copy, size_t at, const hd_arg_group *group, ui
         HD_TRY(copy->hooks->values(copy->hooks->user, copy, &copy->rows, &shape->keys[key], values, rows, count,
                                    copy->err));
     if (!hd_copy_is_string_type(shape->keys[key].type)) return HD_OK;
-    for (uint32_t i = 0; i < count; i++) values[i] = hd_copy_string(copy, (uint32_t)values[i]);
+    const hd_copy_place place = place_of(copy, shape->keys[key].type);
+    for (uint32_t i = 0; i < count; i++) values[i] = hd_copy_string_at(copy, place, (uint32_t)values[i]);
     return HD_OK;
 }
 
@@ -202,7 +216,9 @@ static hd_status put_values(hd_copy *copy, hd_column *out, const hd_arg_group *g
         return copy_column(copy, out, &group->columns[key], count) ? HD_OK : HD_NOMEM(copy->err);
     if (is_untouched(copy, group, count)) {
         hd_column_decode(copy->scratch, &group->columns[key], 0, count);
-        for (uint32_t i = 0; i < count; i++) copy->scratch[i] = hd_copy_string(copy, (uint32_t)copy->scratch[i]);
+        const hd_copy_place place = place_of(copy, shape->keys[key].type);
+        for (uint32_t i = 0; i < count; i++)
+            copy->scratch[i] = hd_copy_string_at(copy, place, (uint32_t)copy->scratch[i]);
     } else {
         HD_TRY(hd_copy_values(copy, 0, group, key, picks, rows, count));
     }
@@ -233,6 +249,12 @@ bool hd_copy_is_replaced(hd_copy *copy, const hd_arg_key *key, uint32_t added)
     return false;
 }
 
+static hd_string text_at(hd_copy *copy, hd_copy_place place, uint32_t source)
+{
+    if (!copy->text_of) return hd_trace_string(copy->trace, source);
+    return hd_builder_string(copy->builder, hd_copy_string_at(copy, place, source));
+}
+
 static void put_member_name(hd_copy *copy, hd_string name, bool *first)
 {
     if (!*first) hd_json_put_text(&copy->text, ",");
@@ -251,8 +273,8 @@ static void put_members_text(hd_copy *copy, const hd_arg_group *group, uint32_t 
         if (k->scope != scope || hd_copy_is_replaced(copy, k, added)) continue;
         int64_t bits = hd_column_at(&group->columns[key], args_row);
         hd_string s = {"", 0};
-        if (hd_copy_is_string_type(k->type)) s = hd_trace_string(copy->trace, (uint32_t)bits);
-        put_member_name(copy, hd_trace_string(copy->trace, k->key), &first);
+        if (hd_copy_is_string_type(k->type)) s = text_at(copy, place_of(copy, k->type), (uint32_t)bits);
+        put_member_name(copy, text_at(copy, HD_COPY_KEY, k->key), &first);
         put_value_text(copy, k->type, bits, s);
     }
     for (uint32_t i = 0; i < added; i++) {
@@ -298,8 +320,9 @@ static hd_status put_raw_group(hd_copy *copy, hd_arg_group *out, uint32_t raw_ro
         place_arguments(copy, g, done);
         for (uint32_t i = 0; i < count; i++) {
             uint32_t row = copy->picks[first + i];
-            uint32_t text = shape == raw ? hd_copy_string(copy, (uint32_t)hd_column_at(&group->columns[0], row))
-                                         : hd_copy_argument_text(copy, group->shape, group, row, 0, 0);
+            uint32_t text = shape == raw
+                                ? hd_copy_string_at(copy, HD_COPY_JSON, (uint32_t)hd_column_at(&group->columns[0], row))
+                                : hd_copy_argument_text(copy, group->shape, group, row, 0, 0);
             if (text == HD_STRING_NONE) return HD_NOMEM(copy->err);
             copy->scratch[done++] = text;
         }

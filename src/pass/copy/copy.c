@@ -48,9 +48,23 @@ uint32_t hd_copy_string(hd_copy *copy, uint32_t source_string)
     return *id;
 }
 
+void hd_copy_set_text(hd_copy *copy, hd_copy_text *text, void *user)
+{
+    copy->text_of = text;
+    copy->text_user = user;
+}
+
+uint32_t hd_copy_string_at(hd_copy *copy, hd_copy_place place, uint32_t source_string)
+{
+    bool is_asked = copy->text_of && source_string != HD_STRING_NONE && source_string < copy->strings.source_count;
+    return is_asked ? copy->text_of(copy->text_user, place, source_string) : hd_copy_string(copy, source_string);
+}
+
 static hd_ident map_ident(hd_copy *copy, hd_ident ident)
 {
-    if (ident.type != HD_IDENT_NONE) ident.text = hd_copy_string(copy, ident.text);
+    if (ident.type != HD_IDENT_NONE)
+        ident.text =
+            hd_copy_string_at(copy, ident.type == HD_IDENT_NUMBER ? HD_COPY_NUMBER : HD_COPY_TRACK, ident.text);
     return ident;
 }
 
@@ -60,8 +74,8 @@ static uint32_t make_track(hd_copy *copy, const hd_track *from)
     hd_ident pid = copy->pids ? copy->pids[from->id] : map_ident(copy, from->pid);
     uint32_t track = hd_builder_track(builder, pid, map_ident(copy, from->tid), from->kind == HD_TRACK_PROCESS);
     if (track == HD_NONE) return track;
-    if (from->name) hd_builder_name_track(builder, track, hd_copy_string(copy, from->name));
-    if (from->labels) hd_builder_label_track(builder, track, hd_copy_string(copy, from->labels));
+    if (from->name) hd_builder_name_track(builder, track, hd_copy_string_at(copy, HD_COPY_TRACK, from->name));
+    if (from->labels) hd_builder_label_track(builder, track, hd_copy_string_at(copy, HD_COPY_TRACK, from->labels));
     if (from->sort_index != HD_NO_NUMBER) hd_builder_sort_track(builder, track, from->sort_index);
     if (from->rank != HD_NO_NUMBER) hd_builder_set_rank(builder, track, from->rank);
     if (from->kind != HD_TRACK_THREAD) hd_builder_set_stream(builder, track, from->device, from->stream);
@@ -99,7 +113,7 @@ uint32_t hd_copy_shape(hd_copy *copy, uint32_t source_shape)
     }
     for (uint32_t i = 0; i < shape->key_count; i++) {
         keys[i] = shape->keys[i];
-        keys[i].key = hd_copy_string(copy, keys[i].key);
+        keys[i].key = hd_copy_string_at(copy, HD_COPY_KEY, keys[i].key);
     }
     *id = hd_builder_shape(copy->builder, keys, shape->key_count, shape->has_args);
     if (*id == HD_NONE && hd_trace_shape_count(hd_builder_trace(copy->builder)) < HD_SHAPE_LIMIT)
@@ -266,8 +280,9 @@ hd_status hd_copy_surroundings(hd_copy *copy, hd_error *err)
 {
     for (size_t i = 0; i < hd_trace_metadata_count(copy->trace); i++) {
         const hd_metadata *m = hd_trace_metadata_at(copy->trace, i);
-        const uint32_t key_id = hd_copy_string(copy, m->key);
-        hd_builder_metadata(copy->builder, key_id, hd_copy_string(copy, m->value), m->after_events);
+        const uint32_t key_id = hd_copy_string_at(copy, HD_COPY_KEY, m->key);
+        const uint32_t value_id = hd_copy_string_at(copy, HD_COPY_METADATA, m->value);
+        hd_builder_metadata(copy->builder, key_id, value_id, m->after_events);
     }
     hd_builder_copy_facts(copy->builder, copy->trace);
     return hd_copy_ledger(copy, err);

@@ -66,6 +66,23 @@ typedef struct hd_copy_hooks {
 hd_status hd_copy_new(hd_copy **out, const hd_trace *trace, hd_builder *builder, hd_error *err);
 void hd_copy_free(hd_copy *copy);
 
+/* Where a string of the source is used. */
+typedef enum hd_copy_place {
+    HD_COPY_TRACK, /* names, labels and string idents of tracks, and arguments of META events */
+    HD_COPY_NAME,  /* of an event; not of those that the hook `rows` changed to added strings */
+    HD_COPY_CATEGORY,
+    HD_COPY_KEY,      /* of an argument, or of the trace's metadata */
+    HD_COPY_VALUE,    /* of an argument, or an id */
+    HD_COPY_NUMBER,   /* the text of a number: an ident, an id, an argument */
+    HD_COPY_JSON,     /* an argument, or all arguments of an event, as JSON text */
+    HD_COPY_METADATA, /* a value, as JSON text */
+    HD_COPY_PLACES,
+} hd_copy_place;
+/* Returns the builder's string for one of the source; HD_STRING_NONE: no memory. Before hd_copy_tracks; arguments cannot
+ * be added then. */
+typedef uint32_t hd_copy_text(void *user, hd_copy_place place, uint32_t source_string);
+void hd_copy_set_text(hd_copy *copy, hd_copy_text *text, void *user);
+
 /* Makes the tracks, in the order of the source. keep[i] 0: omit track i unless one of its events is kept; NULL: all.
  * pids[i]: the new pid of track i, in terms of the builder; NULL: unchanged. */
 hd_status hd_copy_tracks(hd_copy *copy, const uint8_t *keep, const hd_ident *pids, hd_error *err);

@@ -20,6 +20,8 @@ struct hd_copy {
     hd_error *err;
     hd_copy_map strings, tracks, shapes;
     const hd_ident *pids;
+    hd_copy_text *text_of; /* NULL: strings stay as they are */
+    void *text_user;
     uint32_t most_rows; /* of a block */
     /* the block at hand */
     hd_copy_rows rows;
@@ -46,6 +48,8 @@ struct hd_copy {
 };
 
 uint32_t hd_copy_shape(hd_copy *copy, uint32_t source_shape);
+/* The builder's string for one that is used there. */
+uint32_t hd_copy_string_at(hd_copy *copy, hd_copy_place place, uint32_t source_string);
 static inline bool hd_copy_is_string_type(unsigned type)
 {
     return type == HD_ARG_STRING || type == HD_ARG_NUMBER || type == HD_ARG_JSON;
