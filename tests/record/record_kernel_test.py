@@ -183,7 +183,7 @@ class Kernel(unittest.TestCase):
         if {w["way"]: w["works"] for w in json.loads(out)["ways"]}["kernel"] == "yes":
             self.skipTest("everybody may")
         status, out, err = self.heddle("record", "--kernel", "-o", "out.heddle", "--", "echo", "ran", **nobody)
-        self.assertEqual((status, out), (0, "ran\n"), err)
+        self.assertEqual((status, out), (1, "ran\n"), err)
         self.assertRegex(err, "setcap cap_perfmon|mount -t tracefs")
         status, out, err = self.heddle("record", "--kernel", "--strict", "-o", "out.heddle", "--", "echo", "ran",
                                        **nobody)

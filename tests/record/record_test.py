@@ -89,7 +89,7 @@ class Recording(unittest.TestCase):
 
     def test_arguments_behind_the_command_are_its_own(self):
         status, out, err = self.heddle("record", "-o", "out.heddle", "echo", "--help", "-q", "--", "x")
-        self.assertEqual((status, out), (0, "--help -q -- x\n"), err)
+        self.assertEqual((status, out), (1, "--help -q -- x\n"), err)
 
     def test_signals_of_the_command_are_as_they_were(self):
         script = "grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status"
@@ -286,9 +286,10 @@ class Recording(unittest.TestCase):
         self.assertEqual(self.record("work", 2, "finish")[0], 0)
         self.assertEqual(len(self.kernels()), 2)
 
-    def test_a_command_without_cuda_keeps_its_status_and_is_told_plainly(self):
+    def test_a_command_without_cuda_is_a_failed_recording_and_is_told_plainly(self):
+        self.assertEqual(self.record("exit", 5)[0], 5)
         status, _, err = self.record("exit", 0)
-        self.assertEqual((status, self.files()), (0, []), err)
+        self.assertEqual((status, self.files()), (1, []), err)
         self.assertIn("nothing was captured, so out.heddle was not written: no process of the command used CUDA", err)
 
     @unittest.skipIf(os.path.exists("/proc/driver/nvidia/version"), "there is a driver here")

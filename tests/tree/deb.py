@@ -96,7 +96,7 @@ def use_command(test, place):
     place.inside("heddle", "flame", "/tmp/fixed.heddle", "-o", "/tmp/flame.svg")
     test.assertIn("</svg>", (place.at / "tmp/flame.svg").read_text())
     test.assertIn("tracer: /usr/lib/x86_64-linux-gnu/heddle/libheddle-cuda.so", place.inside("sh", "-c", "heddle record --check || true"))
-    place.inside("heddle", "record", "-o", "/tmp/run.heddle", "--", "true")
+    place.inside("sh", "-c", "heddle record -o /tmp/run.heddle -- true; [ $? = 1 ]")
     view = subprocess.Popen(place.enter("heddle", "view", "--no-open", "--port", 0, "--json", "--stop-after", 60, "/tmp/fixed.heddle"),
                             env=place.env, stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:

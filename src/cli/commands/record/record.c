@@ -208,14 +208,18 @@ static hd_status summarize(cli_run *run, const hd_record_result *result)
     return status;
 }
 
-/* The command's, unless that is 0 and there is no trace although there should be one. */
+/* The command's, unless that is 0 and there is no trace. */
 static int exit_status(cli_run *run, const hd_record_result *result, hd_status status)
 {
     if (result && !result->started && result->exit_status) return result->exit_status;
     if (!result || !result->started) return status == HD_ERR_ARGUMENT ? CLI_USAGE : CLI_FAILED;
     if (result->without) run->err = (hd_error){0}; /* printed before the command ran */
     cli_report(run);
-    return result->exit_status == 0 && status != HD_OK ? CLI_FAILED : result->exit_status;
+    const struct record_options *o = run->options;
+    /* Captures, or another tool's output, that stay are something. */
+    bool has_any = result->written || result->parts_kept || o->tool;
+    bool is_failed = status != HD_OK || !has_any;
+    return result->exit_status == 0 && is_failed ? CLI_FAILED : result->exit_status;
 }
 
 /* If a standard descriptor is closed, the next file we open would get its number, and our messages. The command still
@@ -454,7 +458,7 @@ const cli_command cmd_record = {
         "written, and --recover makes the trace from them.\n\n"
         "The command has the terminal, descriptors, working folder and process group of heddle. Signals sent to "
         "heddle are passed on to it. The exit status is the command's, 128 + N if signal N killed it, 127 if it was "
-        "not found, 126 if it cannot be executed; 1 if it ended with 0 but the trace could not be made.\n\n"
+        "not found, 126 if it cannot be executed; 1 if it ended with 0 but there is no trace.\n\n"
         "If the command cannot be captured, heddle prints the reason and runs it all the same, unless --strict is "
         "given. At the end, heddle prints to standard error what the trace contains, what was lost, and what the "
         "capture cost: the time in the program's threads, and the CPU time of other threads, as each process "
