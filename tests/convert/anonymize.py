@@ -216,6 +216,17 @@ def check_secrets(program, work):
             raise Failure(f"salt {salt}: same is {not same}")
 
 
+def check_models(program, work):
+    """The names of GPUs that peak rates are known by stay."""
+    listed = re.findall(r"names = \[(.*?)\]", (ROOT / "share/gpus.toml").read_text(encoding="utf-8"), re.S)
+    models = [name for names in listed for name in re.findall(r'"([^"]+)"', names)]
+    (work / "models.json").write_text(json.dumps({"deviceProperties": [{"id": i, "name": n} for i, n in enumerate(models)], "traceEvents": []}))
+    heddle(program, "convert", "-q", "--anonymize", work / "models.json", work / "hidden.json")
+    after = [device["name"] for device in json.loads((work / "hidden.json").read_bytes())["deviceProperties"]]
+    if after != models or not models:
+        raise Failure(f"of GPUs became {set(after) - set(models)}")
+
+
 sys.setrecursionlimit(20000)
 
 
@@ -232,6 +243,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         check_secrets(options.heddle, work)
+        check_models(options.heddle, work)
         for path in files:
             if options.all and subprocess.run([options.heddle, "convert", "-q", path, work / "plain.json"],
                                               capture_output=True).returncode:
