@@ -285,7 +285,7 @@ hd_status view_route_job_late(view_reply *reply, const view_request *request, hd
         if (p->differs)
             put_lines(
                 &json,
-                "Ranks of a group differ in their collectives: no lateness is told of these, nor, where traces do "
+                "Ranks of a group differ in their collectives: no lateness is given for these, nor, where traces do "
                 "not number them, of what the group has in that step. The reports stragglers (table "
                 "mismatched) and job (behind) name them.");
         put_lines(&json, p->late_lost);
