@@ -120,5 +120,5 @@ hd_status hd_format_require_companion(const hd_trace *trace, const char *path, h
         if (strcmp(formats[i]->info.name, name) == 0) return HD_OK;
         wanted = formats[i]->companion->title;
     }
-    return hd_error_set(err, HD_ERR_ARGUMENT, path, HD_OFFSET_NONE, "is no %s", wanted);
+    return hd_error_set(err, HD_ERR_ARGUMENT, path, HD_OFFSET_NONE, "is not a %s", wanted);
 }

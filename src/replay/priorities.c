@@ -74,7 +74,7 @@ hd_status replay_change_priorities(replay *r, hd_error *err)
             return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "schedule: '%.*s' %s",
                                 size < 40 ? size : 40, stream,
                                 fine ? "is of no work in this trace"
-                                     : "is no STREAM:PRIORITY, such as 7:-1, communication:-5 or all:0");
+                                     : "is not a STREAM:PRIORITY, such as 7:-1, communication:-5 or all:0");
         text = colon + digits;
     }
     return replay_priorities_settle(r) ? HD_OK : HD_NOMEM(err);

@@ -306,7 +306,7 @@ static void test_devices__nvml_that_fails_or_lies_is_told_and_does_no_harm(void 
     char other[200];
     snprintf(other, sizeof other, "%s", "libm.so.6");
     devices = look(other);
-    assert_non_null(strstr(devices->nvml, "is no NVML that Heddle knows"));
+    assert_non_null(strstr(devices->nvml, "is not an NVML that Heddle knows"));
     hd_devices_free(devices);
 }
 

@@ -333,7 +333,7 @@ class Graph:
 
 
     def read_all(self):
-        """Copies read what others wrote last, byte by byte; 0 is no address. Those of one process see one another."""
+        """Copies read what others wrote last, byte by byte; 0 is not an address. Those of one process see one another."""
         place = {id(w): k for k, w in enumerate(w for queue in self.queues.values() for w in queue)}
         accesses, last, pairs = [], {}, set()
         for w in (w for queue in self.queues.values() for w in queue):

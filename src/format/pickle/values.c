@@ -276,7 +276,7 @@ hd_status pickle_reader_read(pickle_reader *r, const hd_bytes *bytes, const char
     if (!pickle_read(&r->pickle, bytes->data, bytes->size)) return HD_NOMEM(r->err);
     const pickle *p = &r->pickle;
     if (p->root.type != PICKLE_DICT)
-        return hd_error_set(r->err, HD_ERR_DAMAGED, NULL, p->in.at, "the pickle is no %s: no dict", title);
+        return hd_error_set(r->err, HD_ERR_DAMAGED, NULL, p->in.at, "the pickle is not a %s: it is not a dict", title);
     HD_TRY(pickle_count(r, PICKLE_TRUNCATED, p->in.truncated, p->in.at));
     HD_TRY(pickle_count(r, PICKLE_DAMAGED, p->in.damaged, p->in.at));
     return pickle_count(r, PICKLE_OBJECT_SKIPPED, p->opaque, p->opaque_at);

@@ -470,7 +470,7 @@ static hd_status read_header(sq_file *file, hd_error *err)
     HD_TRY(hd_pieces_read(&file->pieces, head, 0, sizeof head, err));
     file->page_size = be16(head + 16) == 1 ? 65536 : be16(head + 16);
     if (file->page_size < 512 || (file->page_size & (file->page_size - 1)) || head[20] + 480u > file->page_size)
-        return hd_error_set(err, HD_ERR_DAMAGED, NULL, 16, "is no SQLite file: its pages would have %u bytes",
+        return hd_error_set(err, HD_ERR_DAMAGED, NULL, 16, "is not an SQLite file: its pages would have %u bytes",
                             file->page_size);
     file->usable = file->page_size - head[20];
     if (be32(head + 56) > 1)

@@ -270,7 +270,7 @@ static hd_status add_line(const hd_line *line, const char *path, hd_error *err)
     size_t collective = index_of(gpu_collective_names, GPU_COLLECTIVES, word);
     if (!pattern.size || line->has_zero || (class == GPU_CLASSES && collective == GPU_COLLECTIVES))
         return hd_error_set(err, HD_ERR_FORMAT, path, HD_OFFSET_NONE,
-                            "line %llu is no \"CLASS: PATTERN\", such as \"communication: my_ring_*\"; classes are "
+                            "line %llu is not \"CLASS: PATTERN\", such as \"communication: my_ring_*\"; classes are "
                             "compute, communication, copy, and collectives such as AllReduce",
                             (unsigned long long)line->number);
     if (!hd_grow((void **)&own.list, &own.capacity, own.count, sizeof *own.list)) return HD_NOMEM(err);

@@ -182,7 +182,7 @@ uint32_t findings_name(const findings *f, uint32_t node); /* string; HD_STRING_N
 /* By index of works the number that an argument of this name has, NAN where there is none; *out NULL: no event has such
  * an argument. The caller frees it with hd_large_free. */
 hd_status findings_read_numbers(double **out, const findings *f, const char *name, hd_error *err);
-/* The same of texts, or of what is no text as it is written: strings; HD_STRING_NONE. */
+/* The same of texts, or of what is not text as it is written: strings; HD_STRING_NONE. */
 hd_status findings_read_texts(uint32_t **out, const findings *f, const char *name, hd_error *err);
 static inline bool findings_is_work(const findings *f, uint32_t node)
 {
