@@ -60,6 +60,7 @@ typedef struct hd_option_about {
     const char *fallback; /* its default as text; NULL: not set */
     const char *meaning;  /* one line */
     size_t field;         /* offset of the member, of the type above, in the table's options struct */
+    const char *words;    /* all that a list may consist of, ", " between them; NULL: anything */
 } hd_option_about;
 
 #ifdef __cplusplus

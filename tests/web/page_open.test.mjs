@@ -156,6 +156,16 @@ test("eight ranks stand on one axis", async page => {
   const whole = await state(page, "whole");
   assert.ok(starts.every(s => s === starts[0]), starts.join());
   assert.ok(whole.until - whole.from < 1.2 * (small.end - small.start), JSON.stringify(whole));
+  // Each is one row, of its GPU; a key opens it, and what is below has no label twice.
+  const rows = () => page.evaluate(() => window.heddle.app.layout().places.map(({track, collapsed, depth}) => [track.role, collapsed, depth]));
+  assert.deepEqual(await rows(), session.traces.map(() => ["rank", true, 0]));
+  const ranks = tracks.filter(t => t.role === "rank");
+  assert.ok(ranks.every(t => tracks.find(d => d.trace === t.trace && d.id === t.draws)?.role === "device"), JSON.stringify(ranks));
+  await page.locator("#headers .track").first().focus();
+  await page.keyboard.press("ArrowRight");
+  await until(page, () => document.querySelectorAll("#headers .track").length > 8, null, "it is open");
+  assert.ok((await rows()).some(([role, , depth]) => role === "device" && depth === 1));
+  assert.doesNotMatch(await page.locator("#headers .track").nth(1).innerText(), /rank 0/);
 });
 
 // ---- the address ----

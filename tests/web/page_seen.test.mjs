@@ -145,7 +145,7 @@ test("under a filter sections collapse and open, by all and one by one, and the 
   const first = await page.evaluate(() => window.heddle.app.layout().places[0].key);
   await page.locator(`#headers [data-track="${first}"] .trackname`).click();
   await until(page, first => !window.heddle.app.layout().find(first).collapsed, first, "a click opens one");
-  assert.ok((await places()).includes("slices"));
+  assert.ok((await places()).length > sections, "what is in the rank");
   await page.click("[aria-label='Expand all sections']");
   await until(page, count => window.heddle.app.layout().places.length === count, before.length, "all of it is there again");
 });

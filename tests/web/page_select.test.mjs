@@ -1,7 +1,8 @@
 // page_select.test.mjs - the exact table of what is selected, search, flows, fidelity and flame, against the file
 import assert from "node:assert/strict";
+import {readFileSync} from "node:fs";
 import {busyTime, gapsOf, onTrack, readChrome, tableOf} from "./oracle.mjs";
-import {clickEvent, drawn, file, open, placeOf, pointAtEvent, settled, setState, show, state, test, trackOf, until} from "./page.mjs";
+import {clickEvent, command, drawn, file, open, placeOf, pointAtEvent, settled, setState, show, state, test, trackOf, until} from "./page.mjs";
 
 const small = readChrome(file("small.json")), busy = readChrome(file("busy37.json"));
 const near = (a, b, what) => assert.ok(Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(b)), `${what}: ${a}, not ${b}`);
@@ -309,12 +310,20 @@ test("an option that a report refuses is said, and the page goes on", async page
   await open(page, "small.json");
   await setState(page, "tab", "reports");
   await page.selectOption("#pane select >> nth=0", "kernels");
-  await page.fill("#pane label:has-text('by') input >> nth=0", "bogus");
+  await page.fill("#pane label:has-text('rank') input >> nth=0", "bogus");
   await page.keyboard.press("Enter");
-  await until(page, () => /bogus.*is none of/.test(document.querySelector("#pane").textContent), null, "why it is refused");
-  await page.fill("#pane label:has-text('by') input >> nth=0", "op");
-  await page.keyboard.press("Enter");
+  await until(page, () => /bogus/.test(document.querySelector("#pane").textContent), null, "why it is refused");
+  await page.fill("#pane label:has-text('rank') input >> nth=0", "");
+  await page.click("#pane .words summary");
+  await page.check("#pane .words label:has-text('op') >> nth=0");
   await until(page, () => [...document.querySelectorAll("#pane th")].some(th => th.textContent.startsWith("op")), null, "the column op");
+  const [csv] = await Promise.all([page.waitForEvent("download"), page.click("#pane button:has-text('Save CSV')")]);
+  const lines = readFileSync(await csv.path(), "utf8").trim().split("\n");
+  assert.equal(lines.length, 1 + await page.locator("#pane tbody tr").count());
+  assert.match(lines[0], /^rank,device,.*,name,op,/);
+  const [png] = await Promise.all([page.waitForEvent("download"), command(page, "save-picture")]);
+  const image = readFileSync(await png.path()), wide = await page.evaluate(() => ["#headers", "#tracks"].reduce((sum, id) => sum + document.querySelector(id).clientWidth, 0));
+  assert.equal(image.readUInt32BE(16), Math.round(wide * await page.evaluate(() => devicePixelRatio)), "the names and the tracks");
 }, {expects: [/400/]});
 
 async function report(page, name, table) {
@@ -337,7 +346,7 @@ test("a click on a row selects its events and goes there, and the report stays",
   await show(page, 0, 1000000);
   await setState(page, "selected", []);
   await setState(page, "tab", "reports");
-  assert.match(await page.textContent("#pane"), /held: 0 ns \+ 3 ms/); // the report is of the whole still
+  assert.match(await page.textContent("#pane"), /held: 3 ms from 0 ns on/); // the report is of the whole still
   await page.click("#pane >> text=Follow the view");
   await until(page, () => [...document.querySelectorAll("#pane tbody tr")].some(row => /sgemm/.test(row.textContent) && row.cells[5].textContent === "2"), null, "two in view");
   await page.click("#pane tbody tr:has-text('sgemm') td >> nth=2");

@@ -29,7 +29,8 @@ typedef struct gpu_options {
 
 /* Their rows in the option table of a report whose options begin with a gpu_options; `words` are the values of --by. */
 #define GPU_OPTIONS(words)                                                                                             \
-    {"by", HD_OPTION_PATTERNS, NULL, "rows for each of these: " words, offsetof(gpu_options, by)}, GPU_OPTIONS_SCOPE
+    {"by", HD_OPTION_PATTERNS, NULL, "rows for each of these: " words, offsetof(gpu_options, by), words},              \
+        GPU_OPTIONS_SCOPE
 #define GPU_OPTIONS_SCOPE                                                                                              \
     {"step", HD_OPTION_PATTERNS, NULL,                                                                                 \
      "annotations of these names are the steps, not ProfilerStep#N; auto: guess them from what repeats",               \

@@ -446,7 +446,7 @@ static const hd_option_about options[] = {
     {"pieces", HD_OPTION_FLAG, NULL, "make the table pieces", offsetof(path_options, pieces)},
     {"slack", HD_OPTION_FLAG, NULL, "make the table slack", offsetof(path_options, slack)},
     {"hta", HD_OPTION_FLAG, NULL, "make the tables hta and hta_edges, for the same times", offsetof(path_options, hta)},
-    {"by", HD_OPTION_PATTERNS, NULL, "a path for each of these: step", offsetof(path_options, gpu.by)},
+    {"by", HD_OPTION_PATTERNS, NULL, "a path for each of these: step", offsetof(path_options, gpu.by), "step"},
     {"step", HD_OPTION_PATTERNS, NULL,
      "annotations of these names are the steps, not ProfilerStep#N; auto: guess them from what repeats",
      offsetof(path_options, gpu.step)},

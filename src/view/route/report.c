@@ -48,6 +48,7 @@ static void put_options(hd_json_out *json, const hd_report_about *about)
         put_text(json, "kind", hd_option_kind_name(o->kind));
         put_text(json, "fallback", o->fallback ? o->fallback : "");
         put_text(json, "meaning", o->meaning);
+        if (o->words) put_text(json, "words", o->words);
         hd_json_put_text(json, "}");
     }
     hd_json_put_text(json, "]");

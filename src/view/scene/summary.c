@@ -1,7 +1,7 @@
 /* summary.c - one row for a section: the union of the slices of all tracks of the trace below it
  *
- * That of a device is the union of its activities (the derived rows compute, communication and copy), since annotations
- * on its streams would hide idle time. Tracks that only describe activities elsewhere (view_track.told) count only if
+ * That of a device is the union of its activities (the derived rows compute, exposed communication and copy, so that it
+ * has the colour of communication where nothing hides that), since annotations on its streams would hide idle time. Tracks that only describe activities elsewhere (view_track.told) count only if
  * there is nothing else, and then the section has no busy time.
  */
 #include <stdlib.h>
@@ -51,7 +51,7 @@ static uint32_t next_below(const section_tree *tree, const view_scene *scene, ui
 
 static bool is_device_work(const view_track *track)
 {
-    static const char *const roles[] = {"compute", "communication", "copy"};
+    static const char *const roles[] = {"compute", "exposed", "copy"};
     for (size_t i = 0; track->derived && i < sizeof roles / sizeof *roles; i++) {
         if (strcmp(track->role, roles[i]) == 0) return true;
     }

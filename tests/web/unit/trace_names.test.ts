@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { TraceInfo, TrackInfo } from "../../../src/view/web/src/data/model";
-import { cutName, labelsOf, withLabel } from "../../../src/view/web/src/data/trace_names";
+import { cutName, labelsOf, withLabel, withSection } from "../../../src/view/web/src/data/trace_names";
 
 const trace = (id: number, name: string, rank: number | null, state: TraceInfo["state"] = "ready"): TraceInfo => ({
   id, name, rank, state, format: "chrome", done: 0, total: 0, start_ns: "0", span_ns: 1, offset_ns: 0, unix_ns: null, tracks: 1, busy: "",
@@ -30,6 +30,10 @@ test("the label stands before what is below nothing, and the track that was give
   assert.deepEqual(withLabel(tracks, "rank 3").map((each) => each.name), ["rank 3 · GPU 0", "stream 7"]);
   assert.deepEqual(tracks.map((each) => each.name), ["GPU 0", "stream 7"]);
   assert.equal(withLabel(tracks, undefined), tracks);
+  assert.equal(withSection(tracks, 1), tracks);
+  const [rank, device, stream] = withSection(withLabel(tracks, "rank 3"), 2);
+  assert.deepEqual([rank?.name, rank?.draws, rank?.collapsed, device?.parent, stream?.parent], ["rank 3", 0, false, rank?.id, 0]);
+  assert.equal(withSection(withLabel([...tracks, of(2, null, "GPU 1")], "rank 3"), 64)[0]?.draws, null);
 });
 
 test("a long name keeps its end, and no letter of a script is cut from its marks", () => {

@@ -18,6 +18,7 @@ import { Hands } from "./tools/hands";
 import { attachInput } from "./tools/input";
 import { choicesOf, makeLayout } from "./tracks/layout";
 import { Names } from "./data/names";
+import { save } from "./panels/clipboard";
 import { mountPane } from "./panels/pane";
 import { opensStart } from "./panels/start/opening";
 import { mountSearchBox } from "./bar/searchbox";
@@ -76,6 +77,10 @@ function start(source: Source): void {
   view = new View(app, tracks, element("axis"), element("overview"), () => void setTimeout(mount));
   view.flows = attachFlows(app);
   view.meetings = attachMeetings(app);
+  app.commands.add({
+    id: "save-picture", title: "Save what is in view as a picture (PNG)", group: "View",
+    run: () => shown.asPicture(element("headers").clientWidth)?.toBlob((blob) => { if (blob) save(blob, "heddle-view.png"); }),
+  });
   attachClocks(app);
   attachInput(view.canvas, app);
   attachTheme(app);

@@ -4,7 +4,7 @@ import type { App } from "../app";
 import { placed } from "./clocks";
 import type { Session, TraceId, TraceInfo, TrackInfo } from "./model";
 import type { Range } from "../state";
-import { labelsOf, withLabel } from "./trace_names";
+import { labelsOf, withLabel, withSection } from "./trace_names";
 
 const RETRY_MS = [300, 600, 1200, 2500, 5000];
 
@@ -120,7 +120,7 @@ export class Follower {
         if (range.from === before.from && range.until === before.until) state.range.value = whole;
       }
       if (changed || labelled !== this.labels) {
-        state.tracks.value = session.traces.flatMap((trace) => withLabel(this.known.get(trace.id)?.tracks ?? [], labels.get(trace.id), trace.rank));
+        state.tracks.value = session.traces.flatMap((trace) => withSection(withLabel(this.known.get(trace.id)?.tracks ?? [], labels.get(trace.id), trace.rank), labels.size));
       }
     });
     this.labels = labelled;

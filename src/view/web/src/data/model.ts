@@ -148,7 +148,15 @@ export interface TrackInfo {
   events_kind?: string;
   series?: SeriesInfo[];
   collapsed: boolean;
+  label?: string; // of its trace, with which its name begins
+  draws?: TrackId | null; // of the section of a rank: the section of its only GPU, whose row it shows; null: none
 }
+
+// The section of a rank is the page's own; the server never gives this number.
+export const RANK_SECTION: TrackId = 2 ** 32 - 1;
+
+// The track whose tiles a track shows; null: none.
+export const drawnOf = (track: TrackInfo): TrackId | null => (track.draws === undefined ? track.id : track.draws);
 
 // One row of a tile. Aggregates are in columns of their own, exact events in start order.
 export interface SliceRow {
@@ -417,7 +425,7 @@ export interface ReportAbout {
   title: string;
   text: string;
   of_job: boolean; // compares ranks
-  options: { name: string; kind: string; fallback: string; meaning: string }[];
+  options: { name: string; kind: string; fallback: string; meaning: string; words?: string }[];
 }
 
 export interface ReportColumn {

@@ -1,5 +1,5 @@
 // Names of traces and tracks: with several files the sections name their trace.
-import type { TraceId, TraceInfo, TrackInfo } from "./model";
+import { RANK_SECTION, type TraceId, type TraceInfo, type TrackInfo } from "./model";
 
 const ENDING = /\.(json|pftrace|heddle|otf2|folded|txt|raw)$/i;
 
@@ -29,8 +29,32 @@ export function withLabel(tracks: readonly TrackInfo[], label: string | undefine
   return tracks.map((track) => {
     if (track.parent !== null) return track;
     const own = track.rank ?? rank;
-    return { ...track, name: label ? `${label} · ${track.name}` : track.name, ...(own === null ? {} : { rank: own }) };
+    return { ...track, name: label ? `${label} · ${track.name}` : track.name, ...(label ? { label } : {}), ...(own === null ? {} : { rank: own }) };
   });
+}
+
+// The name in the section of its trace, which has the label.
+export const nameBelow = ({ name, label, parent }: TrackInfo): string => (label && parent !== null ? name.slice(label.length + " · ".length) : name);
+
+const OPEN_RANKS = 3; // of more, each is one row until it is opened
+
+// Of several traces each is a section: its devices and processes are below it, and collapsed it shows what its GPU does.
+export function withSection(tracks: readonly TrackInfo[], traces: number): readonly TrackInfo[] {
+  const roots = tracks.filter((track) => track.parent === null);
+  const [first] = roots;
+  if (traces < 2 || first?.label === undefined) return tracks;
+  const devices = roots.filter(({ role }) => role === "device");
+  const ends = (of: (track: TrackInfo) => number | null): number[] => roots.map(of).filter((at) => at !== null);
+  const section: TrackInfo = {
+    trace: first.trace, id: RANK_SECTION, parent: null, kind: "section", role: "rank", name: first.label, rows: 1, exact: true,
+    events: roots.reduce((sum, { events, derived }) => sum + (derived ? 0 : events), 0), on_lanes: 0,
+    start: ends(({ start }) => start).reduce<number | null>((least, at) => (least === null || at < least ? at : least), null),
+    end: ends(({ end }) => end).reduce<number | null>((most, at) => (most === null || at > most ? at : most), null),
+    busy: devices.length === 1 ? devices[0].busy : null, collapsed: traces > OPEN_RANKS, draws: devices.length === 1 ? devices[0].id : null,
+    detail: devices.length === 1 ? "What its GPU does: communication where nothing hides it, else compute and copies." : "Its processes and devices.",
+    ...(first.rank === undefined ? {} : { rank: first.rank }),
+  };
+  return [section, ...tracks.map((track) => (track.parent === null ? { ...track, parent: RANK_SECTION } : track))];
 }
 
 const PLAIN = /^[\x20-\x7e]*$/;

@@ -1,7 +1,7 @@
 // State, layout and tiles in, draw list out. No DOM.
 import type { Layout, Place } from "../tracks/layout";
 import { firstBelow, GAP } from "../tracks/layout";
-import type { EventRef, SeriesInfo, TraceId } from "../data/model";
+import { drawnOf, type EventRef, type SeriesInfo, type TraceId } from "../data/model";
 import { scale } from "../scale";
 import type { Range } from "../state";
 import type { TileCache, Want } from "../data/tiles";
@@ -77,7 +77,9 @@ export class Composer {
     const nsPerPixel = (scene.range.until - scene.range.from) / width;
     const offset = scene.offset(track.trace);
     const from = scene.range.from - offset;
-    const entries = scene.tiles.ofTrack(track.trace, track.id, place.summary);
+    const drawn = drawnOf(track);
+    const entries = drawn === null ? undefined : scene.tiles.ofTrack(track.trace, drawn, place.summary);
+    if (drawn === null) return;
     cover(this.pieces, entries, zoomOf(nsPerPixel), from, scene.range.until - offset, (entry) => scene.tiles.touch(entry));
     const inset = Math.max(1, Math.round(ratio));
     for (let r = 0; r < place.rows; r++) {
@@ -182,7 +184,8 @@ export function wantsOf(places: readonly Place[], scene: Scene, width: number): 
     const id = `${track.trace}${summary ? "s" : "r"}`;
     let group = groups.get(id);
     if (!group) groups.set(id, (group = { trace: track.trace, summary, tracks: [] }));
-    if (!group.tracks.includes(track.id)) group.tracks.push(track.id);
+    const drawn = drawnOf(track);
+    if (drawn !== null && !group.tracks.includes(drawn)) group.tracks.push(drawn);
   }
   const { from, until } = scene.range;
   const z = zoomOf((until - from) / width);
@@ -190,6 +193,7 @@ export function wantsOf(places: readonly Place[], scene: Scene, width: number): 
   const add = (zoom: number, a: number, b: number, ahead: boolean): void => {
     if (zoom < 0 || zoom > 54) return;
     for (const { trace, summary, tracks } of groups.values()) {
+      if (tracks.length === 0) continue;
       const offset = scene.offset(trace);
       const span = tileSpan(zoom);
       for (let i = Math.floor((a - offset) / span); i * span < b - offset; i++) wants.push({ trace, z: zoom, i, summary, tracks, ahead });

@@ -2,7 +2,7 @@
 // hits, and the current window, which can be dragged, redrawn and resized.
 import type { App } from "../app";
 import type { Layout, Place } from "../tracks/layout";
-import type { TrackInfo } from "../data/model";
+import { RANK_SECTION, type TrackInfo } from "../data/model";
 import { trackKey, type Range } from "../state";
 import type { TileCache, Want } from "../data/tiles";
 import { css, withAlpha } from "./color";
@@ -24,9 +24,9 @@ function overviewTracks(tracks: readonly TrackInfo[]): TrackInfo[] {
 const chosen = new WeakMap<readonly TrackInfo[], TrackInfo[]>(); // every frame asks, of up to ten thousand tracks
 
 function choose(tracks: readonly TrackInfo[]): TrackInfo[] {
-  const sections = tracks.filter((track) => track.kind === "section" && track.events !== 0);
+  const sections = tracks.filter((track) => track.kind === "section" && track.role !== "rank" && track.events !== 0);
   const devices = sections.filter((track) => track.role === "device");
-  const roots = sections.filter((track) => track.parent === null);
+  const roots = sections.filter((track) => track.parent === null || track.parent === RANK_SECTION);
   const slices = tracks.filter((track) => track.kind === "slices" && track.events > 0);
   const from = devices.length > 0 ? devices : roots.length > 0 ? roots : sections.length > 0 ? sections : slices;
   if (from.length <= ROWS) return from;

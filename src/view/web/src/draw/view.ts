@@ -9,6 +9,7 @@ import type { TraceId } from "../data/model";
 import { namesFound } from "../data/search_names";
 import { Axis, axisTicks } from "./axis";
 import { Canvas2dBackend } from "./canvas2d";
+import { viewPicture } from "./picture";
 import { scale } from "../scale";
 import { themeOf, withAlpha, type Theme } from "./color";
 import { Composer, paintRange, spotOf, wantsOf, type Scene, type Spot } from "./compose";
@@ -250,6 +251,16 @@ export class View {
     if (!anew) return;
     const wants = wantsOf(this.seen, scene, width);
     app.tiles.want([...wants.filter((want) => !want.ahead), ...strip, ...wants.filter((want) => want.ahead)]);
+  }
+
+  // What is in view as one picture, with the names of the tracks in a column of `left` px.
+  asPicture(left: number): HTMLCanvasElement | null {
+    this.frame();
+    const { list, text, axis, app } = this;
+    const { pinnedHeight } = app.layout();
+    const names = this.seen.map((place) => ({ place, y: place.pinned ? place.y : pinnedHeight + place.y - app.state.scroll.value }));
+    names.sort((a, b) => Number(a.place.pinned) - Number(b.place.pinned));
+    return viewPicture(list, this.colors, text.canvas, axis.canvas, names, left);
   }
 
   private tell(): void {

@@ -28,8 +28,10 @@ export async function copyText(app: App, text: string, what: string): Promise<vo
     : { text: `The browser does not let the page copy ${what}.`, error: true };
 }
 
-export function saveText(text: string, type: string, name: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type }));
+export const saveText = (text: string, type: string, name: string): void => save(new Blob([text], { type }), name);
+
+export function save(blob: Blob, name: string): void {
+  const url = URL.createObjectURL(blob);
   const link = document.createElement("a");
   link.href = url;
   link.download = name;

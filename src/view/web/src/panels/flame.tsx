@@ -16,7 +16,7 @@ import { useRequest } from "../data/request";
 import { ScopeBar, currentScope } from "./scope_bar";
 
 const OF = [
-  ["auto", "what there is"], ["gpu-time", "GPU time"], ["cpu-time", "CPU time"], ["cpu-self", "CPU time without children"],
+  ["auto", "GPU time, if there is any"], ["gpu-time", "GPU time"], ["cpu-time", "CPU time"], ["cpu-self", "CPU time without children"],
   ["launches", "launches"], ["bytes", "bytes copied"], ["samples", "samples"],
 ] as const;
 const BY = [
@@ -34,6 +34,8 @@ function formatWeight(value: number, unit: string): string {
   if (unit === "bytes") return formatBytesExact(value);
   return `${formatCount(value)} ${unit}`;
 }
+
+const shortWeight = (value: number, unit: string): string => (unit === "ns" ? formatShort(value) : formatWeight(value, unit));
 
 export function FlamePanel({ app }: { app: App }): JSX.Element {
   const traces = (app.state.session.value?.traces ?? []).filter((each) => each.state === "ready");
@@ -89,7 +91,7 @@ function Flame({ app, result }: { app: App; result: FlameResult }): JSX.Element 
   const matches = useMemo(() => (needle ? (name: string) => name.toLowerCase().includes(needle) : null), [needle]);
   const zoom = (node: FlameNode): void => setPath(flamePath(node).slice(1).map((each) => each.name));
   if (result.total === 0) return <p class="hint">Nothing of that is in this stretch.</p>;
-  const part = (value: number): string => `${formatWeight(value, result.unit)} (${formatPercent(value / result.total)})`;
+  const part = (value: number): string => `${shortWeight(value, result.unit)} (${formatPercent(value / result.total)})`;
   return (
     <div class="split half">
       <div class="main">
@@ -99,7 +101,7 @@ function Flame({ app, result }: { app: App; result: FlameResult }): JSX.Element 
           </label>
           {matches && <span>{result.left_out > 0 && "at least "}{part(flameMatched(root, matches))}</span>}
           <span class="dim">
-            {result.of}: {formatWeight(result.total, result.unit)}
+            {OF.find(([of]) => of === result.of)?.[1] ?? result.of}: <span title={formatWeight(result.total, result.unit)}>{shortWeight(result.total, result.unit)}</span>
             {result.no_stack > 0 && `, ${part(result.no_stack)} has no stack`}
             {result.left_out > 0 && `, ${plural(result.left_out, "frame")} too small to be drawn, in the table by name`}
           </span>

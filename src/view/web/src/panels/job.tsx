@@ -199,6 +199,7 @@ export function showTraces(app: App, opened: readonly TraceId[]): void {
   const { state } = app;
   const room = (viewHeight.value - app.layout().pinnedHeight) / opened.length;
   const tracks = state.tracks.value;
+  setCollapsed(state, tracks.filter(({ role, trace }) => role === "rank" && opened.includes(trace)), false);
   const others = new Set(tracks.filter((track) => !opened.includes(track.trace)).map(keyOf));
   const fits = opened.map((trace) => {
     const own = tracks.filter((track) => track.trace === trace);

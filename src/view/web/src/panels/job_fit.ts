@@ -2,14 +2,14 @@
 import { tracksBelow } from "../tracks/actions";
 import { scaled } from "../scale";
 import { GAP, SECTION_HEIGHT, SUMMARY_HEIGHT } from "../tracks/layout";
-import type { TrackInfo } from "../data/model";
+import { RANK_SECTION, type TrackInfo } from "../data/model";
 
 export interface Fit {
   hidden: TrackInfo[];
   folded: TrackInfo[]; // to one row
 }
 
-const isSection = (track: TrackInfo): boolean => track.kind === "section" && track.parent === null;
+const isSection = (track: TrackInfo): boolean => track.kind === "section" && track.role !== "rank" && (track.parent === null || track.parent === RANK_SECTION);
 const isStream = (track: TrackInfo): boolean => track.stream !== undefined && !track.derived;
 const foldedHeight = (track: TrackInfo): number => (isSection(track) ? scaled(SECTION_HEIGHT) : scaled(SUMMARY_HEIGHT) + GAP);
 
@@ -28,7 +28,8 @@ export function fitTracks(tracks: readonly TrackInfo[], height: number, room: nu
   const inHosts = new Set(hosts.flatMap((section) => tracksBelow(tracks, section)));
   const rest = tracks.filter((track) => !first.includes(track) && !streams.includes(track) && !inHosts.has(track));
   const shown = new Set(first);
-  let left = room - first.reduce((sum, track) => sum + foldedHeight(track), 0);
+  const head = tracks.some(({ role }) => role === "rank") ? scaled(SECTION_HEIGHT) : 0;
+  let left = room - head - first.reduce((sum, track) => sum + foldedHeight(track), 0);
   for (const track of [...streams, ...rest]) {
     left -= foldedHeight(track);
     if (left < 0) break;
@@ -36,7 +37,7 @@ export function fitTracks(tracks: readonly TrackInfo[], height: number, room: nu
   }
   const parents = new Set(tracks.map((track) => track.parent));
   return {
-    hidden: tracks.filter((track) => !shown.has(track) && !inHosts.has(track)),
+    hidden: tracks.filter((track) => !shown.has(track) && !inHosts.has(track) && track.role !== "rank"),
     folded: tracks.filter((track) => shown.has(track) && !devices.includes(track) && (isSection(track) || !parents.has(track.id))),
   };
 }

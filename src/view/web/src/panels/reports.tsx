@@ -5,15 +5,17 @@ import { useMemo, useState } from "preact/hooks";
 import type { App } from "../app";
 import type { ReportAbout, ReportColumn, ReportTable, TraceId } from "../data/model";
 import { useRequest } from "../data/request";
-import { formatCount } from "../format";
+import { formatCount, plural } from "../format";
+import { saveText } from "./clipboard";
 import { offsetOf, traceName } from "../tools/navigate";
-import { DataTable, type Column, type Sort } from "./datatable";
+import { DataTable, sortRows, type Column, type Sort } from "./datatable";
 import { Choice, Waiting } from "./parts";
 import { goToGoal, goToTime, goToTrack, showAsTracks, showTrack, type Place } from "./report_actions";
 import { Chart } from "./report_chart";
 import { canBeTracks, cellKey, cellText, goalOf, hasTracks, idOf, isOneEvent, namesEvents, namesTracks, rowsWith, shortText, type Goal, type Row } from "./report_rows";
 import { ScopeBar, currentScope, heldScope, holdScope } from "./scope_bar";
 import type { Scope } from "./scope";
+import { csvTable } from "./text_table";
 
 // The choice stays while another panel is shown.
 const chosen = signal({ name: "summary", trace: null as TraceId | null });
@@ -62,8 +64,9 @@ function Options({ about }: { about: ReportAbout }): JSX.Element {
   const set = (name: string, value: string): void => { given.value = new Map(given.value).set(`${about.name}.${name}`, value); };
   return (
     <>
-      {about.options.filter(({ name }) => !OF_THE_BAR.includes(name)).map(({ name, kind, fallback, meaning }) => {
+      {about.options.filter(({ name }) => !OF_THE_BAR.includes(name)).map(({ name, kind, fallback, meaning, words }) => {
         const value = given.value.get(`${about.name}.${name}`) ?? "";
+        if (words) return <Words key={name} name={name} value={value} words={words.split(", ")} onChange={(next) => set(name, next)} />;
         return (
           <label key={name} class="pick" title={meaning}>
             <span>{name}</span>
@@ -74,6 +77,22 @@ function Options({ about }: { about: ReportAbout }): JSX.Element {
         );
       })}
     </>
+  );
+}
+
+// A list of some of the words; in their order, so that one choice is one question.
+function Words({ name, value, words, onChange }: { name: string; value: string; words: string[]; onChange(value: string): void }): JSX.Element {
+  const chosen = value ? value.split(",") : [];
+  const set = (word: string, is: boolean): void => onChange(words.filter((each) => (each === word ? is : chosen.includes(each))).join(","));
+  return (
+    <details class="words" onKeyDown={(event) => { if (event.key === "Escape") event.currentTarget.open = false; }}>
+      <summary>Rows {name} {chosen.length > 0 ? chosen.join(", ") : <span class="dim">usual</span>}</summary>
+      <fieldset aria-label={`Rows ${name}`}>
+        {words.map((word) => (
+          <label key={word} class="pick"><input type="checkbox" checked={chosen.includes(word)} onChange={(event) => set(word, event.currentTarget.checked)} /><span>{word}</span></label>
+        ))}
+      </fieldset>
+    </details>
   );
 }
 
@@ -203,6 +222,7 @@ function Table(props: Shown & { children: ComponentChildren }): JSX.Element {
         {table.chart && (
           <label class="pick"><input type="checkbox" checked={charts.value} onChange={(event) => { charts.value = event.currentTarget.checked; }} /><span>Chart</span></label>
         )}
+        <button type="button" class="small" title={`${formatCount(rows.length)} of ${plural(table.count, "row")}, as shown; times in ns`} onClick={() => saveText(csvTable(table.columns.map(({ name }) => ({ title: name, right: false })), sortRows(rows, columns, sort).map((row) => row.map((cell) => (typeof cell === "boolean" ? String(cell) : cell)))), "text/csv", `${about.name}-${table.name}.csv`)}>Save CSV</button>
         {trace !== null && canBeTracks(table) && (
           <button type="button" class="small" title="Rows among the tracks, of the whole trace" onClick={() => void showAsTracks(app, trace, about, table, options)}>Show as track</button>
         )}

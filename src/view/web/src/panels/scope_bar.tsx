@@ -2,7 +2,7 @@
 import { signal, type Signal } from "@preact/signals";
 import type { JSX } from "preact";
 import type { App } from "../app";
-import { formatDuration, plural } from "../format";
+import { formatDuration, formatShort, plural } from "../format";
 import { findTrack, offsetOf, tracksShown } from "../tools/navigate";
 import { Choice } from "./parts";
 import { scopeOf, tracksOf, type Scope, type ScopeChoice } from "./scope";
@@ -11,12 +11,12 @@ import { trackKey, type Area, type Range } from "../state";
 const choice: Signal<ScopeChoice> = signal("auto");
 
 const OPTIONS: readonly (readonly [ScopeChoice, string])[] = [
-  ["auto", "what is selected"], ["area", "the box"], ["events", "the selected events"], ["timing", "the timed stretch"],
+  ["auto", "what is selected, else in view"], ["area", "the box"], ["events", "the selected events"], ["timing", "the timed stretch"],
   ["view", "what is in view"], ["whole", "the whole trace"],
 ];
 
 const WORDS: Record<Scope["what"], string> = {
-  area: "the box", events: "the selected events", timing: "the timed stretch", view: "what is in view", whole: "the whole",
+  area: "the box", events: "the selected events", timing: "the timed stretch", view: "what is in view", whole: "the whole trace",
 };
 
 function spanOfSelected(app: App): Range | null {
@@ -70,7 +70,7 @@ export function ScopeBar({ app, scope, allTracks = false, isHeld = false }: { ap
     <>
       <Choice label="Over" value={choice.value} options={OPTIONS} onChange={(value) => { choice.value = value; }} />
       <span class="dim">
-        {isHeld ? "held" : WORDS[scope.what]}: {formatDuration(scope.from)} + {formatDuration(scope.until - scope.from)}
+        {isHeld ? "held" : WORDS[scope.what]}: <span title={`${formatDuration(scope.from)} to ${formatDuration(scope.until)}`}>{formatShort(scope.until - scope.from)} from {formatShort(scope.from)} on</span>
         {allTracks && tracks ? ", all tracks" : tracks}
       </span>
       {isHeld && (

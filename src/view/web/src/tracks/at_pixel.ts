@@ -3,7 +3,7 @@ import type { Core } from "../app";
 import { hitRow, nearestEdge, touchesAggregate, type RowHit } from "./hit";
 import type { Place } from "./layout";
 import type { EventRef, SliceRow, TraceId } from "../data/model";
-import { TILE_COLUMNS } from "../data/model";
+import { drawnOf, TILE_COLUMNS } from "../data/model";
 import { spanOf, timeAt } from "../tools/nav";
 
 export interface Spot {
@@ -46,7 +46,9 @@ interface LoadedRow {
 function loadedRow(app: Core, spot: Spot, time: number, nsPerPx: number): LoadedRow | null {
   const place = spot.place;
   if (!place || place.track.kind === "counter") return null;
-  const { trace, id } = place.track;
+  const { trace } = place.track;
+  const id = drawnOf(place.track);
+  if (id === null) return null;
   const ideal = Math.max(0, Math.min(54, Math.floor(Math.log2(nsPerPx))));
   for (let off = 0; off <= 54; off++) {
     for (const z of off === 0 ? [ideal] : [ideal - off, ideal + off]) {
@@ -78,7 +80,8 @@ export function hitAt(app: Core, spot: Spot, width: number): Hit | null {
   if (hit.what === "column") {
     return { exact: false, row: hit.row, longest: hit.longest, count: hit.count, from: hit.from + offset, until: hit.until + offset };
   }
-  const { trace, id, events_kind } = place.track;
+  const { trace, events_kind } = place.track;
+  const id = drawnOf(place.track) ?? place.track.id;
   return { exact: true, event: { trace, track: id, kind: events_kind ?? "slice", row: hit.row,
     depth: place.summary ? -1 : spot.depth, start: hit.start, duration: hit.duration, name: hit.name } };
 }

@@ -11,7 +11,7 @@ import type { TrackKey } from "../state";
 import { addTrackCommands, canCollapse, countHidden, hide, moveBefore, moveBy, showHiddenOf, siblingsOf, toggleCollapsed, keyOf } from "./actions";
 import { TrackMenu, openMenu } from "./menu";
 import { trackLabel, trackTitle } from "./text";
-import { cutName } from "../data/trace_names";
+import { cutName, nameBelow } from "../data/trace_names";
 import { rem, scaled } from "../scale";
 
 const SPARE = 6; // rows above and below the view
@@ -120,7 +120,7 @@ function Row({ app, place, top, current, item }: RowProps): JSX.Element {
     }
   });
   const folds = canCollapse(track);
-  const [head, tail] = cutName(track.name);
+  const [head, tail] = cutName(nameBelow(track));
   const small = place.height < scaled(30);
   const info = track.parent === null ? app.state.session.value?.traces.find((each) => each.id === track.trace) : undefined;
   const isFirst = info !== undefined && app.layout().places.find((each) => each.track.trace === track.trace)?.key === place.key;

@@ -22,6 +22,9 @@ const chosenTrace = signal<TraceId | null>(null);
 export function StartPanel({ app }: { app: App }): JSX.Element {
   const traces = (app.state.session.value?.traces ?? []).filter((each) => each.state === "ready");
   const trace = traces.find(({ id }) => id === chosenTrace.value) ?? traces[0];
+  const ranks = (count: number): JSX.Element => <section aria-label="Ranks" class="ranks" style={{ height: gridHeight(Math.min(count, 16) + 1) }}><RankTable app={app} /></section>;
+  const job = app.state.session.value?.job;
+  if (!trace && job) return <div class="start">{ranks(job.files)}</div>;
   if (!trace) return <p class="hint">{app.state.session.value?.traces.some((each) => each.state === "reading") ? "The trace is being read …" : "No trace is open: drop a file on the page, or press Ctrl + O."}</p>;
   return (
     <div class="start">
@@ -31,7 +34,7 @@ export function StartPanel({ app }: { app: App }): JSX.Element {
           <span class="dim">{formatCount(traces.length)} traces are open; the Job tab has them by step</span>
         </div>
       )}
-      {traces.length > 1 && <section aria-label="Ranks" class="ranks" style={{ height: gridHeight(Math.min(8, traces.length) + 1) }}><RankTable app={app} /></section>}
+      {(traces.length > 1 || job) && ranks(Math.min(8, traces.length))}
       <Summary key={trace.id} app={app} trace={trace} />
     </div>
   );

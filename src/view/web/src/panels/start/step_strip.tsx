@@ -64,7 +64,7 @@ export function StepTable({ steps, chosen, onChoose, onPart }: StripProps & { on
       },
     }));
     return [
-      { id: "name", title: "Step", right: false, value: (step) => step.name, cell: (step) => <button type="button" class="link" title={step.name} onClick={() => onChoose(step)}><bdi>{step.name}</bdi></button> },
+      { id: "name", title: "Step", right: false, value: (step) => step.name, cell: (step) => <button type="button" class="link" title={step.name} onClick={() => onChoose(step)}><bdi>{shortStep(step.name)}</bdi></button> },
       { id: "start", title: "Start", width: 100, right: true, value: (step) => step.start, cell: (step) => <span title={formatDuration(step.start)}>{formatShort(step.start)}</span> },
       { id: "duration", title: "Duration", hint: "Of the annotation on the CPU", width: 96, right: true, value: lengthOf, cell: (step) => (step.duration === null ? "–" : <span title={formatDuration(step.duration)}>{formatShort(step.duration)}</span>) },
       { id: "against", title: "Against the median", hint: "Its duration minus that of the median step", width: 164, right: true,
