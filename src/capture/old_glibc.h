@@ -42,6 +42,7 @@ OLD(pthread_getcpuclockid);
 OLD_AS_OF(pthread_getname_np, pthread_getname_np, OLD_SINCE(2.12));
 OLD(pthread_join);
 OLD(pthread_key_create);
+OLD(pthread_mutex_trylock);
 OLD(pthread_once);
 OLD(pthread_rwlock_init);
 OLD(pthread_rwlock_rdlock);

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cupti_known.h"
 #include "devices/impl.h"
 
 typedef struct cuda_facts {
@@ -215,6 +216,24 @@ static void describe(char *out, size_t size, const cuda_facts *facts, const hd_d
                  devices->injection[0] ? devices->injection : "not found");
 }
 
+/* All is there: what else to know. */
+static void judge_version(hd_way *way, const cuda_facts *facts, const char *found)
+{
+    char known[512], advice[HD_WAY_TEXT_BYTES] = "";
+    bool has_defects = facts->cupti && hd_cupti_tell(known, sizeof known, facts->cupti);
+    if (has_defects)
+        devices_text(advice, sizeof advice,
+                     "Known defects of this CUPTI: %s. HEDDLE_CUPTI can name a newer one of the driver's major "
+                     "version.",
+                     known);
+    size_t used = strlen(advice);
+    if (facts->admin_only)
+        devices_text(advice + used, sizeof advice - used,
+                     "%sMetrics of the GPU's counters need root here (RmProfilingAdminOnly is 1); traces do not.",
+                     used ? " " : "");
+    devices_say(way, HD_WAY_WORKS, advice, "%s", found);
+}
+
 static void judge(hd_way *way, const cuda_facts *facts, const hd_devices *devices, const char *found)
 {
     int newest = atoi(devices->cuda_driver);
@@ -254,11 +273,7 @@ static void judge(hd_way *way, const cuda_facts *facts, const hd_devices *device
                     "Install CUPTI (cuda-cupti of NVIDIA's package source, or pip install nvidia-cuda-cupti).",
                     "only programs that bring their own CUPTI, as PyTorch does: %s", found);
     else
-        devices_say(way, HD_WAY_WORKS,
-                    facts->admin_only ? "Metrics of the GPU's counters need root here (RmProfilingAdminOnly is 1); "
-                                        "traces do not."
-                                      : "",
-                    "%s", found);
+        judge_version(way, facts, found);
 }
 
 static void find_injection(hd_devices *devices, const char *root)

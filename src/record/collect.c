@@ -20,12 +20,32 @@ typedef struct collector {
 } collector;
 
 /* The map that a process of now wrote, and not one that had its pid before. */
-static bool has_map(char path[64], const record_part *part)
+static bool has_map(char path[64], const record_part *part, uint32_t pid)
 {
     struct stat map, capture;
-    snprintf(path, 64, "/tmp/perf-%u.map", part->pid);
+    snprintf(path, 64, "/tmp/perf-%u.map", pid);
     return lstat(path, &map) == 0 && S_ISREG(map.st_mode) && stat(part->path, &capture) == 0 &&
            map.st_uid == capture.st_uid && map.st_mtime >= part->began_s - MAP_AGE_S;
+}
+
+/* The map of a capture's process; of a capture of several, that of the only one with a map, as addresses mean one thing
+ * in each. */
+static bool find_map(char path[64], const record_part *part, const hd_trace *trace)
+{
+    char number[16];
+    uint32_t found = 0, count = 0;
+    if (!record_is_of_uprobes(trace)) return has_map(path, part, part->pid);
+    for (uint32_t i = 0; i < hd_trace_track_count(trace); i++) {
+        const hd_track *track = hd_trace_track_at(trace, i);
+        if (track->kind != HD_TRACK_PROCESS) continue;
+        hd_string text = hd_trace_string(trace, track->pid.text);
+        snprintf(number, sizeof number, "%.*s", (int)(text.size < sizeof number ? text.size : 0), text.data);
+        uint32_t pid = (uint32_t)strtoul(number, NULL, 10);
+        if (!has_map(path, part, pid)) continue;
+        found = pid;
+        count++;
+    }
+    return count == 1 && has_map(path, part, found);
 }
 
 /* Names for addresses. Where that fails they stay, which is no reason to have no trace. */
@@ -40,7 +60,7 @@ static hd_status name_frames(const collector *c, hd_trace **trace, const record_
     const char *const maps[] = {map};
     hd_symbolize_options options = {.threads = c->r->options->threads, .perf_maps = maps};
     if (hd_trace_metadata_find(*trace, "stackFrames").size == 0) return HD_OK;
-    options.perf_map_count = has_map(map, part);
+    options.perf_map_count = find_map(map, part, *trace);
     hd_status status = hd_symbolize(&named, &report, *trace, &options, &why);
     if (status == HD_OK) {
         result->addresses_named += report->named;

@@ -116,6 +116,23 @@ class Uprobe(unittest.TestCase):
                 found[kernel] += int(count)
             self.assertEqual(found, {"one": 200, "two": 200}, stacks)
 
+    def test_functions_of_python_have_names_where_perf_has_them(self):
+        ask = "import sysconfig, sys; sys.exit(not sysconfig.get_config_var('PY_HAVE_PERF_TRAMPOLINE'))"
+        if subprocess.run([sys.executable, "-c", ask]).returncode:
+            self.skipTest("needs Python 3.12 or later with perf's trampolines")
+        (self.dir / "app.py").write_text("import os\ndef launch(): os.getppid()\ndef inner(): list(map(other, [0]))\n"
+                                         "def other(_): launch()\nfor _ in range(9): inner()\n")
+        status, _, err = self.heddle("record", "-o", "out.heddle", "--uprobe", "libc.so.6:getppid", "--",
+                                     sys.executable, "-X", "perf", "app.py")
+        if "not allowed" in err or "kernel has no" in err:
+            self.skipTest(err.strip())
+        self.assertEqual(status, 0, err)
+        if "addresses" in err and "built without libdw" in err:
+            self.skipTest(err.strip())
+        folded = self.heddle("flame", "--of", "samples", "out.heddle")[1]
+        for name in ("inner", "other", "launch"):
+            self.assertIn(f"{name} (", folded)
+
     def test_a_name_that_is_wrong_is_told_before_the_program_runs(self):
         for spec, part in (("libuprobe_library.so:launch_kernal", "near: launch_kernel"), ("coda", "cuda and hip"),
                            ("libuprobe_librarx.so:f", "near: libuprobe_library.so")):

@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -171,6 +173,60 @@ static void test_unwind__wild_registers_and_stacks_end(void **state)
     uprobe_spaces_deinit(&spaces);
 }
 
+#if defined(__x86_64__)
+typedef void trampoline(void (*function)(void));
+
+static void NOINLINE through(void)
+{
+    inner(50);
+    HERE;
+}
+
+static void NOINLINE above(trampoline *code)
+{
+    code(through);
+    here->returns[2] = (uintptr_t)__builtin_return_address(0);
+    HERE;
+}
+
+static void NOINLINE far_above(trampoline *code)
+{
+    volatile char room[32768];
+    room[0] = 1;
+    above(code);
+    room[1] = room[0];
+}
+
+/* sub $8, %rsp; call *%rdi; add $8, %rsp; ret, and with push and pop of %rbp: as CPython's. */
+static void test_unwind__pythons_trampolines_have_callers(void **state)
+{
+    static const uint8_t codes[2][16] = {
+        {0x48, 0x83, 0xec, 0x08, 0xff, 0xd7, 0x48, 0x83, 0xc4, 0x08, 0xc3},
+        {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3},
+    };
+    static caught c;
+    static uprobe_stack stack;
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        uprobe_spaces spaces = {0};
+        void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (page == MAP_FAILED) skip();
+        memcpy(page, codes[i], sizeof codes[i]);
+        here = &c;
+        far_above((trampoline *)(uintptr_t)page);
+        map_ourselves(&spaces);
+        uprobe_process *process = uprobe_spaces_process(&spaces, 1);
+        process->pid = (uint32_t)getpid(); /* whose code is read */
+        uprobe_unwind(&stack, NULL, process, NULL, &c.frame, &c.memory);
+        assert_true(stack.count >= 6);
+        assert_int_equal(stack.frames[3].address, (uintptr_t)page + 5);
+        assert_int_equal(process_address(process, &stack.frames[5]), c.returns[2] - 1);
+        uprobe_spaces_deinit(&spaces);
+        munmap(page, 4096);
+    }
+}
+#endif
+
 /* ---- processes ---- */
 
 static void map_at(uprobe_spaces *spaces, uint32_t pid, uint64_t start, uint64_t bytes, const char *path)
@@ -265,6 +321,9 @@ int main(void)
         cmocka_unit_test(test_unwind__our_own_stack_has_the_callers_that_we_know),
         cmocka_unit_test(test_unwind__a_copy_that_is_too_short_cuts_the_stack),
         cmocka_unit_test(test_unwind__wild_registers_and_stacks_end),
+#if defined(__x86_64__)
+        cmocka_unit_test(test_unwind__pythons_trampolines_have_callers),
+#endif
         cmocka_unit_test(test_spaces__a_new_mapping_covers_what_was_there),
         cmocka_unit_test(test_spaces__a_child_has_its_parents_mappings_and_execve_clears_them),
         cmocka_unit_test(test_spaces__a_file_that_is_another_by_now_is_not_used),

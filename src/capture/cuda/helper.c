@@ -11,7 +11,7 @@
 #include "capture/session/tracers.h"
 #include "heddle/stack.h"
 
-enum { FLUSH_MS = 50, CLOCK_MS = 1000, DESCRIBE_MS = 200, END_SECONDS = 10 };
+enum { FLUSH_MS = 50, CLOCK_MS = 1000, DESCRIBE_MS = 200, END_SECONDS = 10, BUFFERS_AT_ONCE = 8, END_LOOK_MS = 500 };
 
 static int64_t ms(int64_t count)
 {
@@ -46,16 +46,19 @@ static void sample_clock(cuda_tracer *t)
     cuda_clock_sample(&t->activity->clock, t->has_own_clock, read_clock, (void *)(uintptr_t)t->cupti);
 }
 
-static bool read_buffers(cuda_tracer *t)
+/* At most so many: a program that fills them as fast as they are read must not keep this thread from all else. */
+static bool read_buffers(cuda_tracer *t, unsigned most)
 {
-    bool has_any = false;
+    unsigned count = 0;
     cuda_buffer *buffer;
-    while ((buffer = cuda_buffers_next(&t->buffers))) {
+    while (count < most && (buffer = cuda_buffers_next(&t->buffers))) {
         cuda_activity_read(t->activity, cuda_buffer_data(buffer), buffer->valid);
         cuda_buffers_give_back(&t->buffers, buffer);
-        has_any = true;
+        atomic_fetch_add(&t->buffers_read, 1);
+        count++;
     }
-    return has_any;
+    if (count == most) atomic_fetch_add(&t->wake, 1); /* there may be more */
+    return count > 0;
 }
 
 /* This thread's and the session's. */
@@ -79,10 +82,10 @@ static void work(cuda_tracer *t, schedule *s)
         if (t->options.stacks) hd_session_stack_refresh(t->session); /* what was unloaded */
         s->clock = now + ms(CLOCK_MS);
     }
-    s->has_news |= read_buffers(t);
+    s->has_news |= read_buffers(t, BUFFERS_AT_ONCE);
     if (atomic_exchange(&t->wants_flush, false) || now >= s->flush) {
         t->cupti->ActivityFlushAll(CUPTI_FLUSH_COMPLETED);
-        s->has_news |= read_buffers(t);
+        s->has_news |= read_buffers(t, BUFFERS_AT_ONCE);
         cuda_taken_look(t);
         s->flush = hd_session_now() + ms(FLUSH_MS);
     }
@@ -112,7 +115,7 @@ static void *helper_main(void *user)
         if (left > 0) session_futex_wait(&t->wake, wake, (unsigned)left);
     }
     sample_clock(t);
-    read_buffers(t);
+    read_buffers(t, UINT32_MAX);
     cuda_activity_count_dropped(t->activity); /* where there was no memory no buffer came */
     measure(t);
     session_own_thread(-1);
@@ -137,9 +140,22 @@ void cuda_helper_end(cuda_tracer *t)
     if (!t->has_helper) return;
     atomic_store(&t->is_ending, true);
     cuda_helper_wake(t);
-    int64_t limit = hd_session_now() + ms(END_SECONDS * 1000), left = 1;
-    while (!atomic_load(&t->helper_ended) && (left = (limit - hd_session_now()) / 1000000) > 0)
-        session_futex_wait(&t->helper_ended, 0, (unsigned)left);
-    /* If it hangs in CUPTI the program ends all the same; what it owns stays. */
-    if (left > 0 && pthread_join(t->helper, NULL) == 0) t->has_helper = false;
+    int64_t limit = hd_session_now() + ms(END_SECONDS * 1000);
+    unsigned read = atomic_load(&t->buffers_read);
+    while (!atomic_load(&t->helper_ended) && hd_session_now() < limit) {
+        session_futex_wait(&t->helper_ended, 0, END_LOOK_MS);
+        if (atomic_load(&t->buffers_read) == read) continue;
+        read = atomic_load(&t->buffers_read);
+        limit = hd_session_now() + ms(END_SECONDS * 1000);
+    }
+    if (atomic_load(&t->helper_ended)) {
+        if (pthread_join(t->helper, NULL) == 0) t->has_helper = false;
+        return;
+    }
+    /* It hangs in CUPTI: the program ends all the same, what it owns stays, and what it has not read is lost. */
+    cuda_buffers_stats buffers;
+    cuda_buffers_statistics(&buffers, &t->buffers);
+    cuda_tell(t, "cuda.buffers-unread", HD_SESSION_LOSS,
+              "CUPTI did not return for %d seconds at the end of the program: %u buffers of records are lost.",
+              (int)END_SECONDS, buffers.count - buffers.free_count);
 }

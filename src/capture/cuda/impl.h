@@ -134,7 +134,8 @@ typedef struct cuda_tracer {
     pthread_t helper;
     bool has_helper;
     atomic_uint helper_ended; /* a futex */
-    atomic_uint wake;         /* a futex */
+    atomic_uint buffers_read;
+    atomic_uint wake; /* a futex */
     atomic_bool wants_flush, wants_description, is_ending;
     cuda_launches launches;
     cuda_costs costs;
@@ -165,7 +166,7 @@ void cuda_kinds_start(cuda_tracer *tracer);
 
 /* helper.c: the tracer's thread. */
 bool cuda_helper_start(cuda_tracer *tracer);
-/* All that is full is read; at most some seconds. */
+/* All that is full is read, unless nothing happens for some seconds. */
 void cuda_helper_end(cuda_tracer *tracer);
 void cuda_helper_wake(cuda_tracer *tracer);
 

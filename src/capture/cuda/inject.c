@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cupti_known.h"
 #include "capture/cuda/cupti/activity.h"
 #include "capture/cuda/window/window.h"
 #include "heddle/stack.h"
@@ -170,13 +171,29 @@ static bool asks_system_ids(const cuda_cupti *cupti)
     return type == CUPTI_THREAD_ID_SYSTEM;
 }
 
+/* Records that are wrong or missing, where the program's options meet the defect; the note has all that is known. */
+static void tell_defects(cuda_tracer *t)
+{
+    uint32_t version = t->cupti->version;
+    char all[512];
+    hd_session_note(t->session, "cuda.cupti-defects", HD_SESSION_NOTE, hd_cupti_tell(all, sizeof all, version));
+    if (hd_cupti_has_defect(HD_CUPTI_SYNCS_MISSING, version) ||
+        (t->options.trigger && hd_cupti_has_defect(HD_CUPTI_GRAPH_IDS, version)))
+        cuda_tell(t, "cuda.cupti-wrong", HD_SESSION_NOTE,
+                  "This CUPTI (API %u) has known defects: %.380s. HEDDLE_CUPTI can name a newer one of the driver's "
+                  "major version.",
+                  version, all);
+}
+
 static void start_activity(cuda_tracer *t)
 {
     const cuda_cupti *cupti = t->cupti;
     cuda_buffers_init(&t->buffers);
+    tell_defects(t);
     t->has_system_ids = asks_system_ids(cupti);
-    t->has_own_clock =
-        cupti->ActivityRegisterTimestampCallback && cupti->ActivityRegisterTimestampCallback(read_clock) == CUPTI_OK;
+    t->has_own_clock = cupti->ActivityRegisterTimestampCallback &&
+                       !hd_cupti_has_defect(HD_CUPTI_ZERO_TIMES, cupti->version) &&
+                       cupti->ActivityRegisterTimestampCallback(read_clock) == CUPTI_OK;
     /* Queries of unfinished operations are not waits. */
     if (cupti->ActivityEnableAllSyncRecords) cupti->ActivityEnableAllSyncRecords(0);
     cupti_status status = cupti->ActivityRegisterCallbacks(buffer_wanted, buffer_done);

@@ -322,8 +322,7 @@ hd_status hd_session_join(const char *path, hd_error *err)
 {
     char part[SESSION_PATH_BYTES];
     bool fine = true;
-    struct stat info;
-    if (!part_path(part, sizeof part, path, 1) || lstat(part, &info) != 0) return HD_OK;
+    if (!part_path(part, sizeof part, path, 1) || access(part, F_OK) != 0) return HD_OK;
     int file = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
     if (file < 0) return hd_error_set(err, HD_ERR_IO, path, HD_OFFSET_NONE, "cannot be opened: %s", strerror(errno));
     for (unsigned n = 1; part_path(part, sizeof part, path, n) && join_part(file, part, &fine); n++) {}

@@ -83,16 +83,15 @@ static bool send_to(const struct sockaddr_un *address, int fd)
 static int open_folder(const char *path)
 {
     struct stat info;
-    char folder[SESSION_PATH_BYTES];
+    char name[SESSION_PATH_BYTES + sizeof HD_SESSION_RECORDER];
     const char *slash = strrchr(path, '/');
-    size_t size = slash ? (size_t)(slash - path) : 0;
-    if (!size || size >= sizeof folder) return -1;
-    memcpy(folder, path, size);
-    folder[size] = 0;
-    int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 || (fstatat(fd, HD_SESSION_RECORDER, &info, 0) == 0 && S_ISSOCK(info.st_mode))) return fd;
-    close(fd);
-    return -1;
+    size_t size = slash ? (size_t)(slash - path) + 1 : 0;
+    if (!size || size > SESSION_PATH_BYTES) return -1;
+    memcpy(name, path, size);
+    memcpy(name + size, HD_SESSION_RECORDER, sizeof HD_SESSION_RECORDER);
+    if (stat(name, &info) != 0 || !S_ISSOCK(info.st_mode)) return -1;
+    name[size] = 0;
+    return open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
 /* ---- the memory ---- */

@@ -61,14 +61,22 @@ static bool is_sound(const salvage *s)
            atomic_load(&live->log_used) <= SESSION_LOG_BYTES;
 }
 
+static bool are_sound(const session_event *events, uint64_t count)
+{
+    bool is_fine = true;
+    for (uint64_t i = 0; i < count; i++) is_fine &= events[i].kind && events[i].kind < CAPTURE_KINDS;
+    return is_fine;
+}
+
 /* The events from head to tail, which may go round the end. */
 static bool read_ring(const salvage *s, session_lane *lane, uint64_t offset)
 {
     uint64_t head = atomic_load(&lane->ring.head), tail = atomic_load(&lane->ring.tail), mask = lane->ring.mask;
     while (head < tail) {
         uint64_t at = head & mask, count = tail - head < mask + 1 - at ? tail - head : mask + 1 - at;
-        if (!read_at(s->fd, (char *)lane->ring.words + at * SESSION_EVENT_BYTES, count * SESSION_EVENT_BYTES,
-                     offset + at * SESSION_EVENT_BYTES))
+        session_event *events = (session_event *)(void *)lane->ring.words + at;
+        if (!read_at(s->fd, events, count * SESSION_EVENT_BYTES, offset + at * SESSION_EVENT_BYTES) ||
+            !are_sound(events, count))
             return false;
         head += count;
     }
@@ -289,15 +297,18 @@ static hd_status complete(salvage *s, const char *folder)
     hd_session *session = s->session;
     HD_TRY(open_file(s, folder));
     unsigned lanes = atomic_load(&s->live.lanes), strange = 0;
-    for (unsigned i = 0; i < lanes && strange == 0; i++) strange += !take_lane(s, i);
+    uint64_t room = s->bytes / session_lane_bytes(session); /* more are not in the memory */
+    for (unsigned i = 0; i < lanes && i <= room; i++) strange += !take_lane(s, i);
     HD_TRY(scan(s));
     HD_TRY(put_names(s));
     session->live->gone = s->live.gone;
     atomic_store(&session->live->nested, atomic_load(&s->live.nested));
     atomic_store(&session->live->unplaced, atomic_load(&s->live.unplaced));
     s->events = 0;
-    for (session_lane *lane = atomic_load(&session->lanes); lane; lane = lane->next)
-        s->events += atomic_load(&lane->ring.tail) - atomic_load(&lane->ring.head);
+    for (session_lane *lane = atomic_load(&session->lanes); lane; lane = lane->next) {
+        if (atomic_load(&lane->state) != LANE_FREE)
+            s->events += atomic_load(&lane->ring.tail) - atomic_load(&lane->ring.head);
+    }
     note_private(s);
     hd_session_note(session, "session.ring-damaged", HD_SESSION_LOSS, strange);
     hd_session_note(session, "session.unfinished", HD_SESSION_NOTE, 1);

@@ -1,9 +1,11 @@
 /* spaces.c - processes, threads, mappings */
 #include "capture/uprobe/spaces.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory/vector.h"
 #include "base/sorted.h"
@@ -95,6 +97,40 @@ const uprobe_mapping *uprobe_process_at(uprobe_process *process, uint64_t addres
     if (at == process->count || address < process->mappings[at].start) return NULL;
     process->last = at;
     return &process->mappings[at];
+}
+
+/* The instructions behind the call: add $8, %rsp, ret; or pop %rbp, ret. On aarch64 there is a frame pointer, which leads
+ * on. */
+static uprobe_code read_code(uint32_t pid, uint64_t address)
+{
+    uprobe_code code = UPROBE_CODE_OTHER;
+#if defined(__x86_64__)
+    static const uint8_t pads[] = {0x48, 0x83, 0xc4, 0x08, 0xc3}, pushes[] = {0x5d, 0xc3};
+    uint8_t bytes[sizeof pads];
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%u/mem", pid);
+    int memory = open(path, O_RDONLY | O_CLOEXEC);
+    if (memory < 0) return UPROBE_CODE_GONE;
+    if (pread(memory, bytes, sizeof bytes, (off_t)address) == (ssize_t)sizeof bytes) {
+        if (memcmp(bytes, pads, sizeof pads) == 0) code = UPROBE_CODE_PADS;
+        if (memcmp(bytes, pushes, sizeof pushes) == 0) code = UPROBE_CODE_PUSHES;
+    } else {
+        code = UPROBE_CODE_GONE;
+    }
+    close(memory);
+#else
+    (void)pid, (void)address;
+#endif
+    return code;
+}
+
+uprobe_code uprobe_process_code(uprobe_process *process, uint64_t address)
+{
+    if (!uprobe_process_at(process, address)) return UPROBE_CODE_OTHER;
+    uprobe_mapping *mapping = &process->mappings[process->last];
+    if (mapping->module || mapping->is_trampoline) return UPROBE_CODE_OTHER;
+    if (mapping->code == UPROBE_CODE_NEW) mapping->code = read_code(process->pid, address);
+    return mapping->code;
 }
 
 static bool room_for(uprobe_process *process, uint32_t more)

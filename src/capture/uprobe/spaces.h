@@ -23,10 +23,21 @@ typedef struct uprobe_module {
     void *symbols; /* of the writer of text */
 } uprobe_module;
 
+/* Code that no file has, and whose frame is known all the same: CPython's trampolines (-X perf, PYTHONPERFSUPPORT), one
+ * of which calls the interpreter for each Python function. All of a mapping are copies of one. */
+typedef enum uprobe_code {
+    UPROBE_CODE_NEW, /* not looked at */
+    UPROBE_CODE_OTHER,
+    UPROBE_CODE_GONE,  /* the process has ended */
+    UPROBE_CODE_PADS,  /* 3.12: 8 bytes below the return address */
+    UPROBE_CODE_PUSHES /* later: the frame pointer */
+} uprobe_code;
+
 typedef struct uprobe_mapping {
     uint64_t start, end, offset;
     uprobe_module *module; /* NULL: no file */
-    bool is_trampoline;    /* the kernel's own page of uprobes, to which probed functions return */
+    uprobe_code code;
+    bool is_trampoline; /* the kernel's own page of uprobes, to which probed functions return */
 } uprobe_mapping;
 
 typedef struct uprobe_process {
@@ -89,6 +100,8 @@ void uprobe_spaces_exit(uprobe_spaces *spaces, uint32_t pid, uint32_t tid);
 
 /* The mapping at an address; NULL: no known executable mapping. */
 const uprobe_mapping *uprobe_process_at(uprobe_process *process, uint64_t address);
+/* What returns to an address where no file is mapped. */
+uprobe_code uprobe_process_code(uprobe_process *process, uint64_t address);
 /* The module's file, NULL if it cannot be read or is not the mapped one. `pid` is of a process that has it. */
 const uprobe_elf *uprobe_module_elf(uprobe_module *module, uint32_t pid);
 

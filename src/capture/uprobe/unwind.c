@@ -1,5 +1,7 @@
 /* unwind.c - unwinds frame by frame: by the file's table, else by the frame pointer
  *
+ * CPython's trampolines have no table; their frame is known.
+ *
  * A function with a probed return returns to a page of the kernel's; its real return address was recorded at its entry.
  */
 #include "capture/uprobe/unwind.h"
@@ -70,6 +72,40 @@ static uprobe_step step_without_table(uprobe_frame *frame, const uprobe_memory *
     return UPROBE_STEP_OK;
 }
 
+/* 16 bytes: padding or the frame pointer, then the return address. */
+static uprobe_step step_python(uprobe_frame *frame, const uprobe_memory *memory, uprobe_code code)
+{
+    uint64_t below, back, pointer = frame->at[UPROBE_STACK_POINTER];
+    if (!uprobe_memory_get(memory, pointer, &below) || !uprobe_memory_get(memory, pointer + 8, &back))
+        return UPROBE_STEP_BEYOND;
+    if (code == UPROBE_CODE_PUSHES) set(frame, UPROBE_FRAME_POINTER, below);
+    set(frame, UPROBE_STACK_POINTER, pointer + 16);
+    frame->pc = back;
+    frame->is_interrupted = false;
+    return UPROBE_STEP_OK;
+}
+
+/* Code of a process that has ended: Python's, if it returns to the interpreter from such a frame. What may be a frame
+ * pointer is taken for one. */
+static uprobe_code guess_code(const walk *w, const uprobe_frame *frame)
+{
+    enum { FAR = 1 << 23 };
+    uint64_t below, back, pointer = frame->at[UPROBE_STACK_POINTER];
+    if (!uprobe_memory_get(w->memory, pointer, &below) || !uprobe_memory_get(w->memory, pointer + 8, &back))
+        return UPROBE_CODE_OTHER;
+    const uprobe_mapping *mapping = uprobe_process_at(w->process, back);
+    if (!mapping || !mapping->module || !strstr(mapping->module->path, "python")) return UPROBE_CODE_OTHER;
+    return below > pointer && below - pointer < FAR && below % 8 == 0 ? UPROBE_CODE_PUSHES : UPROBE_CODE_PADS;
+}
+
+static uprobe_step step_other(const walk *w, uprobe_frame *frame, bool is_first)
+{
+    uprobe_code code = is_first ? UPROBE_CODE_OTHER : uprobe_process_code(w->process, frame->pc);
+    if (code == UPROBE_CODE_GONE) code = guess_code(w, frame);
+    if (code == UPROBE_CODE_PADS || code == UPROBE_CODE_PUSHES) return step_python(frame, w->memory, code);
+    return step_without_table(frame, w->memory, is_first);
+}
+
 static bool is_trampoline(const walk *w, uint64_t pc)
 {
     const uprobe_mapping *mapping = uprobe_process_at(w->process, pc);
@@ -114,7 +150,7 @@ void uprobe_unwind(uprobe_stack *out, uprobe_cfi_cache *cache, uprobe_process *p
         bool is_first = !out->count;
         const uprobe_elf *elf = add_frame(&w, frame->pc, !frame->is_interrupted, &address);
         uprobe_step step = elf ? uprobe_cfi_step(cache, elf, address, frame, memory) : UPROBE_STEP_NONE;
-        if (step == UPROBE_STEP_NONE) step = step_without_table(frame, memory, is_first);
+        if (step == UPROBE_STEP_NONE) step = step_other(&w, frame, is_first);
         if (step != UPROBE_STEP_OK) {
             out->end = end_of(step);
             return;

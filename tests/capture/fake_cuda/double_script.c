@@ -142,7 +142,7 @@ static bool read_numbers(double_script *s, const char *line)
     return false;
 }
 
-static double_script script = {.version = 130000, .devices = 2, .latency_ns = 3000, .kernel_ns = 2000, .copy_ns = 1000};
+static double_script script = {.version = 130101, .devices = 2, .latency_ns = 3000, .kernel_ns = 2000, .copy_ns = 1000};
 
 static void read_script(void)
 {

@@ -114,6 +114,6 @@ void cuda_buffers_give_back(cuda_buffers *buffers, cuda_buffer *buffer)
 void cuda_buffers_statistics(cuda_buffers_stats *out, cuda_buffers *buffers)
 {
     pthread_mutex_lock(&buffers->lock);
-    *out = (cuda_buffers_stats){buffers->count, buffers->high, buffers->lent, buffers->refused};
+    *out = (cuda_buffers_stats){buffers->count, buffers->free_count, buffers->high, buffers->lent, buffers->refused};
     pthread_mutex_unlock(&buffers->lock);
 }

@@ -47,7 +47,7 @@ uint8_t *cuda_buffer_data(cuda_buffer *buffer);
 void cuda_buffers_give_back(cuda_buffers *buffers, cuda_buffer *buffer);
 
 typedef struct cuda_buffers_stats {
-    uint32_t count, high;
+    uint32_t count, free_count, high;
     uint32_t lent; /* requested by CUPTI, and not returned yet */
     uint64_t refused;
 } cuda_buffers_stats;
