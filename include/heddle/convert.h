@@ -67,9 +67,11 @@ typedef struct hd_convert_options {
     void *user;                      /* of both */
     const char *anonymize; /* replace texts of these kinds, last of all: "names,paths,args,hosts" or some; NULL: none */
     const char *salt;      /* of their hash; NULL: a random one */
+    hd_convert_time min_duration; /* remove slices that are shorter, and keep their number and time */
+    bool keep_gpu;                /* but no GPU activities */
 } hd_convert_options;
 
-/* One step of the conversion: read, memory (profiles joined), merge, filter, crop, fix, one for each of `passes`,
+/* One step of the conversion: read, memory (profiles joined), merge, filter, crop, thin, fix, one for each of `passes`,
  * anonymize, write. */
 typedef struct hd_convert_step {
     const char *name; /* static */

@@ -17,6 +17,7 @@
 #include "pass/lanes/threshold.h"
 #include "pass/merge/merge.h"
 #include "pass/pass.h"
+#include "pass/thin/thin.h"
 #include "report/job/job.h"
 #include "trace/chunk.h"
 
@@ -186,6 +187,11 @@ static hd_status add_options(converter *c, bool merge)
         if (!crop) return HD_ERR_MEMORY;
         *crop = (pass_crop){o->from, o->until, o->clip, c->share.window};
     }
+    if (o->min_duration.unit != HD_CONVERT_UNSET) {
+        hd_thin *thin = add_own(c, &hd_pass_thin, "thin", "cannot remove short slices");
+        if (!thin) return HD_ERR_MEMORY;
+        *thin = (hd_thin){o->min_duration, o->keep_gpu};
+    }
     if (o->fix) {
         pass_lanes *lanes = add_own(c, &hd_pass_lanes, "fix", "cannot repair lanes");
         if (!lanes) return HD_ERR_MEMORY;
@@ -194,7 +200,7 @@ static hd_status add_options(converter *c, bool merge)
     return HD_OK;
 }
 
-enum { OWN_PASSES = 7 };
+enum { OWN_PASSES = 8 };
 
 /* Several inputs are merged first, unless the caller says where. */
 static hd_status make_chain(converter *c)
@@ -431,6 +437,8 @@ hd_status hd_convert_options_valid(const hd_convert_options *options, hd_error *
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
                             "no format \"%.60s\" can be written; `heddle formats` lists those that can", name);
     HD_TRY(hd_filter_valid(&filter, err));
+    if (options->min_duration.unit != HD_CONVERT_UNSET)
+        HD_TRY(hd_thin_valid(&(hd_thin){options->min_duration, options->keep_gpu}, err));
     if (!options->anonymize) return HD_OK;
     if (options->apart && !options->salt)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,

@@ -11,7 +11,7 @@
 #include "base/memory/arena.h"
 #include "base/memory/vector.h"
 
-static const char *const first_steps[] = {"read", "memory", "merge", "filter", "crop", "fix"};
+static const char *const first_steps[] = {"read", "memory", "merge", "filter", "crop", "thin", "fix"};
 enum { FIRST_STEPS = sizeof first_steps / sizeof *first_steps };
 
 /* Of reports that were added. */

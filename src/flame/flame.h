@@ -1,6 +1,6 @@
 /* flame.h - shared by the parts of the flame graph: weights, views of one or two trees, children in order, writers
  *
- * In: traces. Out: a tree of frames with weights, then text, SVG or speedscope. Begin with add.c, then write.c.
+ * In: traces. Out: a tree of frames with weights, then text, SVG, speedscope or pprof. Begin with add.c, then write.c.
  */
 #ifndef HD_FLAME_FLAME_H
 #define HD_FLAME_FLAME_H
@@ -50,18 +50,19 @@ void flame_view_deinit(flame_view *view);
 
 /* ---- children in order (tree.c) ---- */
 
-/* The callees of each node, by the bytes of their names: those of n are list[first[n]] … list[first[n + 1] - 1]. */
-typedef struct flame_tree {
-    uint32_t *first; /* by node, and one more */
-    uint32_t *list;
-} flame_tree;
-
 /* Ids of all names, by their bytes. The caller frees the list. */
 hd_status flame_sort_names(uint32_t **out, const hd_stacks *stacks, hd_error *err);
 
-/* O(nodes + names log names). */
-hd_status flame_tree_init(flame_tree *out, const hd_stacks *stacks, hd_error *err);
-void flame_tree_deinit(flame_tree *tree);
+/* Stacks with a weight of their own, as formats of samples have them. */
+typedef struct flame_samples {
+    uint32_t *frames; /* by name: its index among the frames of these stacks, HD_NONE: none has it */
+    uint32_t *nodes;  /* the last frame of each stack: callers before their callees, callees by name */
+    uint32_t count;
+    uint64_t changed_names; /* frames whose name is empty or no UTF-8 */
+} flame_samples;
+/* Deinit it either way. */
+hd_status flame_samples_init(flame_samples *out, const hd_flame *flame, hd_error *err);
+void flame_samples_deinit(flame_samples *samples);
 
 /* ---- names in texts (text.c) ---- */
 
@@ -88,6 +89,8 @@ hd_status flame_write_folded(const hd_flame *flame, hd_output *output, const hd_
                              hd_flame_written *out, hd_error *err);
 hd_status flame_write_speedscope(const hd_flame *flame, hd_output *output, const hd_flame_write_options *options,
                                  hd_flame_written *out, hd_error *err);
+hd_status flame_write_pprof(const hd_flame *flame, hd_output *output, const hd_flame_write_options *options,
+                            hd_flame_written *out, hd_error *err);
 hd_status flame_write_svg(const hd_flame *flame, hd_output *output, const hd_flame_write_options *options,
                           hd_flame_written *out, hd_error *err);
 

@@ -16,14 +16,10 @@ enum { FLUSH_BYTES = 1 << 18, INDEX_BYTES = 12 };
 
 typedef struct scope {
     const hd_flame *flame;
-    flame_tree tree;
-    uint32_t *frames;  /* by name: its index among the frames, HD_NONE: no stack has it */
-    uint32_t *sampled; /* nodes that are samples, in their order */
-    uint32_t sample_count;
+    flame_samples samples;
     hd_output *output;
     hd_error *err;
     hd_json_out text;
-    uint64_t changed_names;
 } scope;
 
 static hd_status flush(scope *s, bool now)
@@ -37,39 +33,6 @@ static hd_status flush(scope *s, bool now)
 
 /* ---- frames ---- */
 
-static bool is_sample(const scope *s, uint32_t node)
-{
-    return s->flame->self[node] != 0 || (s->flame->weightless && s->flame->count[node] != 0);
-}
-
-/* Names of the frames that lead to a sample. */
-static hd_status mark_frames(scope *s)
-{
-    const hd_stacks *stacks = s->flame->stacks;
-    uint32_t count = hd_stacks_count(stacks), names = hd_stacks_name_count(stacks), next = 0;
-    uint8_t *leads = calloc(count, 1);
-    s->frames = malloc(names * sizeof *s->frames);
-    if (!leads || !s->frames) {
-        free(leads);
-        return HD_NOMEM(s->err);
-    }
-    memset(s->frames, 0xff, names * sizeof *s->frames);
-    for (uint32_t n = count; n-- > 1;) {
-        hd_frame frame = hd_stacks_at(stacks, n);
-        leads[n] |= is_sample(s, n);
-        if (!leads[n]) continue;
-        leads[frame.caller] = 1;
-        s->frames[frame.name] = 0;
-        hd_string name = hd_stacks_text(stacks, frame.name);
-        s->changed_names += name.size == 0 || !hd_utf8_valid(name.data, name.size, false);
-    }
-    for (uint32_t i = 0; i < names; i++) {
-        if (s->frames[i] == 0) s->frames[i] = next++;
-    }
-    free(leads);
-    return HD_OK;
-}
-
 static hd_status put_frames(scope *s)
 {
     uint32_t names = hd_stacks_name_count(s->flame->stacks);
@@ -77,7 +40,7 @@ static hd_status put_frames(scope *s)
     hd_json_put_text(&s->text, "\"shared\":{\"frames\":[");
     for (uint32_t i = 0; i < names; i++) {
         hd_string name = hd_stacks_text(s->flame->stacks, i);
-        if (s->frames[i] == HD_NONE) continue;
+        if (s->samples.frames[i] == HD_NONE) continue;
         hd_json_put_text(&s->text, first ? "\n{\"name\":" : ",\n{\"name\":");
         hd_json_put_string(&s->text, name.size ? name.data : "[unknown]", name.size ? name.size : 9);
         hd_json_put_text(&s->text, "}");
@@ -90,34 +53,13 @@ static hd_status put_frames(scope *s)
 
 /* ---- samples ---- */
 
-/* Lists the nodes that are samples, callers before their callees and callees by name: an iterative walk with a list of
- * pending nodes. */
-static hd_status list_samples(scope *s)
-{
-    uint32_t count = hd_stacks_count(s->flame->stacks), waiting = 1;
-    uint32_t *list = malloc(count * sizeof *list);
-    s->sampled = malloc(count * sizeof *s->sampled);
-    if (!list || !s->sampled) {
-        free(list);
-        return HD_NOMEM(s->err);
-    }
-    list[0] = 0;
-    while (waiting) {
-        uint32_t node = list[--waiting];
-        if (node && is_sample(s, node)) s->sampled[s->sample_count++] = node;
-        for (uint32_t i = s->tree.first[node + 1]; i-- > s->tree.first[node];) list[waiting++] = s->tree.list[i];
-    }
-    free(list);
-    return HD_OK;
-}
-
 /* The frames from the root to a node, written from the end of `room` to its front. Returns the first byte. */
 static char *put_stack(char *end, const scope *s, uint32_t node)
 {
     char number[INDEX_BYTES];
     for (; node != HD_STACK_NONE;) {
         hd_frame frame = hd_stacks_at(s->flame->stacks, node);
-        size_t size = (size_t)snprintf(number, sizeof number, "%" PRIu32, s->frames[frame.name]);
+        size_t size = (size_t)snprintf(number, sizeof number, "%" PRIu32, s->samples.frames[frame.name]);
         end -= size;
         memcpy(end, number, size);
         node = frame.caller;
@@ -132,13 +74,13 @@ static hd_status put_samples(scope *s)
     size_t capacity = 0;
     hd_status status = HD_OK;
     hd_json_put_text(&s->text, "\"samples\":[");
-    for (uint32_t i = 0; i < s->sample_count && status == HD_OK; i++) {
-        size_t size = (size_t)hd_stacks_at(s->flame->stacks, s->sampled[i]).depth * INDEX_BYTES;
+    for (uint32_t i = 0; i < s->samples.count && status == HD_OK; i++) {
+        size_t size = (size_t)hd_stacks_at(s->flame->stacks, s->samples.nodes[i]).depth * INDEX_BYTES;
         if (!hd_reserve(&room, &capacity, size)) {
             status = HD_NOMEM(s->err);
             break;
         }
-        const char *stack = put_stack(room + size, s, s->sampled[i]);
+        const char *stack = put_stack(room + size, s, s->samples.nodes[i]);
         hd_json_put_text(&s->text, i ? ",\n[" : "\n[");
         hd_json_put(&s->text, stack, (size_t)(room + size - stack));
         hd_json_put_text(&s->text, "]");
@@ -152,9 +94,9 @@ static hd_status put_samples(scope *s)
 static hd_status put_weights(scope *s)
 {
     hd_json_put_text(&s->text, "\"weights\":[");
-    for (uint32_t i = 0; i < s->sample_count; i++) {
+    for (uint32_t i = 0; i < s->samples.count; i++) {
         hd_json_put_text(&s->text, i ? ",\n" : "\n");
-        hd_json_put_int(&s->text, s->flame->self[s->sampled[i]]);
+        hd_json_put_int(&s->text, s->flame->self[s->samples.nodes[i]]);
         HD_TRY(flush(s, false));
     }
     hd_json_put_text(&s->text, "\n]}],\n");
@@ -195,15 +137,11 @@ hd_status flame_write_speedscope(const hd_flame *flame, hd_output *output, const
         return hd_error_set(
             err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
             "speedscope's JSON cannot hold the difference of two flame graphs; SVG and folded text can");
-    HD_TRY(flame_tree_init(&s.tree, flame->stacks, err));
-    hd_status status = mark_frames(&s);
-    if (status == HD_OK) status = list_samples(&s);
+    hd_status status = flame_samples_init(&s.samples, flame, err);
     if (status == HD_OK) status = put_all(&s, options->title ? options->title : flame_title_of(flame->of));
-    out->stacks = s.sample_count;
-    out->changed_names = s.changed_names;
-    flame_tree_deinit(&s.tree);
-    free(s.frames);
-    free(s.sampled);
+    out->stacks = s.samples.count;
+    out->changed_names = s.samples.changed_names;
+    flame_samples_deinit(&s.samples);
     free(s.text.data);
     return status;
 }

@@ -4,8 +4,15 @@
  */
 #include <stdlib.h>
 
+#include "base/json/json.h"
 #include "base/sorted.h"
 #include "flame/flame.h"
+
+/* The callees of each node, by the bytes of their names: those of n are list[first[n]] … list[first[n + 1] - 1]. */
+typedef struct flame_tree {
+    uint32_t *first; /* by node, and one more */
+    uint32_t *list;
+} flame_tree;
 
 typedef struct ranked {
     uint64_t prefix[2]; /* the first bytes, so that most comparisons need no more */
@@ -89,7 +96,14 @@ static void part_nodes(flame_tree *tree, const uint32_t *sorted, const hd_stacks
     tree->first[0] = 0;
 }
 
-hd_status flame_tree_init(flame_tree *out, const hd_stacks *stacks, hd_error *err)
+static void tree_deinit(flame_tree *tree)
+{
+    free(tree->first);
+    free(tree->list);
+    *tree = (flame_tree){0};
+}
+
+static hd_status tree_init(flame_tree *out, const hd_stacks *stacks, hd_error *err)
 {
     size_t count = hd_stacks_count(stacks);
     uint32_t *rank = NULL, *sorted = malloc(count * sizeof *sorted);
@@ -100,13 +114,78 @@ hd_status flame_tree_init(flame_tree *out, const hd_stacks *stacks, hd_error *er
     if (status == HD_OK) part_nodes(out, sorted, stacks);
     free(rank);
     free(sorted);
-    if (status != HD_OK) flame_tree_deinit(out);
+    if (status != HD_OK) tree_deinit(out);
     return status;
 }
 
-void flame_tree_deinit(flame_tree *tree)
+/* ---- samples ---- */
+
+static bool is_sample(const hd_flame *flame, uint32_t node)
 {
-    free(tree->first);
-    free(tree->list);
-    *tree = (flame_tree){0};
+    return flame->self[node] != 0 || (flame->weightless && flame->count[node] != 0);
+}
+
+/* Names of the frames that lead to a sample. */
+static hd_status mark_frames(flame_samples *s, const hd_flame *flame, hd_error *err)
+{
+    const hd_stacks *stacks = flame->stacks;
+    uint32_t count = hd_stacks_count(stacks), names = hd_stacks_name_count(stacks), next = 0;
+    uint8_t *leads = calloc(count, 1);
+    s->frames = malloc(names * sizeof *s->frames);
+    if (!leads || !s->frames) {
+        free(leads);
+        return HD_NOMEM(err);
+    }
+    memset(s->frames, 0xff, names * sizeof *s->frames);
+    for (uint32_t n = count; n-- > 1;) {
+        hd_frame frame = hd_stacks_at(stacks, n);
+        leads[n] |= is_sample(flame, n);
+        if (!leads[n]) continue;
+        leads[frame.caller] = 1;
+        s->frames[frame.name] = 0;
+        hd_string name = hd_stacks_text(stacks, frame.name);
+        s->changed_names += name.size == 0 || !hd_utf8_valid(name.data, name.size, false);
+    }
+    for (uint32_t i = 0; i < names; i++) {
+        if (s->frames[i] == 0) s->frames[i] = next++;
+    }
+    free(leads);
+    return HD_OK;
+}
+
+/* An iterative walk with a list of pending nodes. */
+static hd_status list_samples(flame_samples *s, const hd_flame *flame, const flame_tree *tree, hd_error *err)
+{
+    uint32_t count = hd_stacks_count(flame->stacks), waiting = 1;
+    uint32_t *list = malloc(count * sizeof *list);
+    s->nodes = malloc(count * sizeof *s->nodes);
+    if (!list || !s->nodes) {
+        free(list);
+        return HD_NOMEM(err);
+    }
+    list[0] = 0;
+    while (waiting) {
+        uint32_t node = list[--waiting];
+        if (node && is_sample(flame, node)) s->nodes[s->count++] = node;
+        for (uint32_t i = tree->first[node + 1]; i-- > tree->first[node];) list[waiting++] = tree->list[i];
+    }
+    free(list);
+    return HD_OK;
+}
+
+hd_status flame_samples_init(flame_samples *out, const hd_flame *flame, hd_error *err)
+{
+    flame_tree tree;
+    *out = (flame_samples){0};
+    HD_TRY(tree_init(&tree, flame->stacks, err));
+    hd_status status = mark_frames(out, flame, err);
+    if (status == HD_OK) status = list_samples(out, flame, &tree, err);
+    tree_deinit(&tree);
+    return status;
+}
+
+void flame_samples_deinit(flame_samples *samples)
+{
+    free(samples->frames);
+    free(samples->nodes);
 }

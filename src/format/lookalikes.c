@@ -24,6 +24,9 @@ typedef struct lookalike {
 #define NAME_ALONE NULL, 0, 0
 #define TORCH "`prof.export_chrome_trace(\"trace.json\")` of torch.profiler writes a trace"
 #define PICKLE "a pickle of Python, as PyTorch saves tensors and memory snapshots"
+#define DMON "counters of GPUs, as nvidia-smi dmon prints"
+#define DCGMI "counters of GPUs, as dcgmi dmon prints"
+#define NO_TRACE "they are values by time, and no trace"
 #define PERF_TEXT "`perf script -i FILE > FILE.perf` makes text of it that can be read"
 
 /* clang-format off */
@@ -75,6 +78,11 @@ static const lookalike lookalikes[] = {
       "`bzip2 -dc FILE | heddle … -` reads what is inside"}, BYTES_AT(4, "1AY&SY")},
     {{"a file that lz4 compressed", ".lz4",
       "`lz4 -dc FILE | heddle … -` reads what is inside"}, BYTES("\x04\x22\x4d\x18")},
+    {{DMON, NULL, NO_TRACE}, BYTES("# gpu ")},
+    {{DMON, NULL, NO_TRACE}, BYTES("#Time ")},
+    {{DMON, NULL, NO_TRACE}, BYTES("#Date ")},
+    {{DCGMI, NULL, NO_TRACE}, BYTES("#Entity ")},
+    {{DCGMI, NULL, NO_TRACE}, BYTES("# Entity ")},
     {{"an ELF program or library", NULL, NULL}, BYTES("\x7f""ELF")},
     {{"a Windows program", NULL, NULL}, BYTES("MZ")},
     {{"an SVG picture", NULL, NULL}, BYTES("<svg")},

@@ -13,6 +13,7 @@
 #include "pass/lanes/apply.h"
 #include "pass/merge/merge.h"
 #include "pass/pass.h"
+#include "pass/thin/thin.h"
 #include "trace/chunk.h"
 
 static void take_result(hd_pass_report *report, hd_pass_result result)
@@ -335,11 +336,42 @@ const hd_pass_about hd_pass_anonymize = {
     .run = run_anonymize,
 };
 
+/* ---- thin ---- */
+
+static hd_status run_thin(hd_trace **out, hd_pass_report *report, const void *options, hd_pass_input *inputs,
+                          size_t count, const hd_pass_input *second, hd_error *err)
+{
+    hd_pass_result result;
+    (void)count, (void)second;
+    HD_TRY(hd_thin_trace(out, &result, inputs->trace, options, err));
+    take_result(report, result);
+    return HD_OK;
+}
+
+static hd_status check_thin(const void *options, hd_error *err)
+{
+    return hd_thin_valid(options, err);
+}
+
+static const hd_option_about thin_options[] = {
+    {"min-duration", HD_OPTION_TIME, NULL, "slices that take at least this stay", offsetof(hd_thin, min_duration)},
+    {"keep-gpu", HD_OPTION_FLAG, NULL, "GPU activities stay, however short", offsetof(hd_thin, keep_gpu)},
+    {0},
+};
+const hd_pass_about hd_pass_thin = {
+    .name = "thin",
+    .summary = "remove short slices; those around them get their number and time",
+    .options = thin_options,
+    .options_size = sizeof(hd_thin),
+    .check = check_thin,
+    .run = run_thin,
+};
+
 /* ---- the list ---- */
 
 static const hd_pass_about *const passes[] = {
     &hd_pass_lanes,       &hd_pass_crop,   &hd_pass_filter,    &hd_pass_merge,
-    &hd_pass_attribution, &hd_pass_memory, &hd_pass_anonymize,
+    &hd_pass_attribution, &hd_pass_memory, &hd_pass_anonymize, &hd_pass_thin,
 };
 
 size_t hd_pass_count(void)

@@ -168,7 +168,7 @@ static void test_convert__a_pass_that_is_none_is_said_with_what_is_known(NO_STAT
         const char *text, *why;
     } wrong[] = {
         {"fliter", "did you mean filter?"},
-        {"nothing", "there are lanes, crop, filter, merge, attribution, memory"},
+        {"zzzzqqqq", "there are lanes, crop, filter, merge, attribution, memory"},
         {"crop:form=1s", "did you mean from?"},
         {"filter:names=a,b", "it has tracks, names, category"},
         {"crop:clip", "clip needs from or until"},

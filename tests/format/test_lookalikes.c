@@ -42,6 +42,10 @@ static void test_lookalikes__first_bytes_tell_what_a_file_is(void **state)
     EXPECT("main;a 10\n", NULL);
     EXPECT("# HELP up Whether\nup 1\n", "metrics");
     EXPECT("gpu_clock{gpu=\"1\"} 1410\n", "metrics");
+    EXPECT("# gpu    pwr  gtemp     sm\n# Idx      W      C      %\n    0     63     33      0\n", "nvidia-smi dmon");
+    EXPECT("#Time        gpu    pwr\n#HH:MM:SS    Idx      W\n 10:00:00      0     63\n", "nvidia-smi dmon");
+    EXPECT("#Entity   SMCLK\nID\nGPU 0     1410\n", "dcgmi dmon");
+    EXPECT("#gpu;main 7\n", NULL);
     EXPECT("main{lambda} 7\n", NULL);
     EXPECT("main{a=b} 7\n", NULL);
     EXPECT("[  12.5] usb 1-1: new device\n", "times in brackets");

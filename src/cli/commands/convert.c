@@ -16,11 +16,15 @@
 #include "heddle/fix.h"
 #include "heddle/symbolize.h"
 
+enum { KEEP_NOTHING, KEEP_GPU };
+static const char *const keep_choices[] = {"nothing", "gpu", NULL};
+
 struct convert_options {
     const char *to;
     const char *from, *until;
     const char *tracks, *names, *category;
-    const char *memory_profile, *binary, *clocks, *anonymize, *salt;
+    const char *memory_profile, *binary, *clocks, *anonymize, *salt, *min_duration;
+    int keep;
     double snap_threshold_us;
     cli_texts passes;
     int mpi; /* hd_mpi_kind; -1: no --mpi */
@@ -107,6 +111,10 @@ static int fill_options(cli_run *run, hd_convert_options *out, hd_read_options *
                                "--memory-profile names one file, and there are %d inputs; those next to "
                                "TensorFlow's traces are found by themselves",
                                run->operand_count - 1);
+    if (o->min_duration && cli_parse_time(run, &out->min_duration, "--min-duration", o->min_duration) != CLI_OK)
+        return CLI_USAGE;
+    if (o->keep && !o->min_duration) return cli_usage_error(run, "--keep needs --min-duration");
+    out->keep_gpu = o->keep == KEEP_GPU;
     if (o->salt && !o->anonymize) return cli_usage_error(run, "--salt needs --anonymize");
     out->anonymize = o->anonymize;
     out->salt = o->salt;
@@ -643,6 +651,19 @@ static const cli_option options[] = {
      FIELD(passes),
      .help = "run this pass after those of the options above; may be given several times, and they run in that order. "
              "heddle formats passes lists names and options"},
+    {.name = "min-duration",
+     .kind = CLI_TEXT,
+     .value = "TIME",
+     FIELD(min_duration),
+     .help = "remove slices that are shorter, such as 5us. The slice around them gets their number and time; launches "
+             "of GPU activities, waits of a GPU and steps stay"},
+    {.name = "keep",
+     .kind = CLI_CHOICE,
+     .value = "WHAT",
+     .choices = keep_choices,
+     FIELD(keep),
+     .help =
+         "with --min-duration, what stays however short: gpu, so that all figures of GPU activities stay as they are"},
     {.name = "anonymize",
      .kind = CLI_TEXT,
      .value = "KIND,...",
@@ -723,8 +744,8 @@ const cli_command cmd_convert = {
         "operators of frameworks, unless names is given; kernels of communication always do, since their names say "
         "that they are. Numbers in texts stay, network addresses do not. Look at the output before you give it "
         "away.\n\n"
-        "Steps run in this order: read, memory (profiles joined), merge, filter, crop, fix, each --pass, anonymize, "
-        "write. With "
+        "Steps run in this order: read, memory (profiles joined), merge, filter, crop, thin "
+        "(--min-duration), fix, each --pass, anonymize, write. With "
         "--pass merge the inputs are merged there, and the steps before it run on each of them. The report shows how "
         "many events went into and out of each step: in + added = out + removed + lost. The ledger below it lists "
         "every repair and loss of reading and writing. The report goes to standard error if the trace goes to "
@@ -744,6 +765,8 @@ const cli_command cmd_convert = {
              "the threads of one process, with lanes repaired"},
             {"heddle convert --pass attribution:cpu=stacks.folded --pass filter:names='*gemm*' gpu.json out.heddle",
              "stacks for GPU activities, then a part of it"},
+            {"heddle convert --min-duration 5us --keep gpu trace.json.gz small.json.gz",
+             "a smaller file of the same sums"},
             {"heddle convert --anonymize trace.json.gz public.json.gz", "a trace that can leave the company"},
             {"heddle convert --strict trace.json trace.sbt", "only if nothing is lost"},
             {0},

@@ -25,6 +25,8 @@ const gpu_doubt_about gpu_doubt_abouts[GPU_DOUBTS] = {
     [GPU_DOUBT_NO_CALLS] = {"process-without-calls", "warning", BY_LAUNCH},
     [GPU_DOUBT_GUESSED] = {"launch-guessed", "warning", BY_LAUNCH},
     [GPU_DOUBT_UNLINKED] = {"gpu-without-launch", "note", BY_LAUNCH},
+    [GPU_DOUBT_THINNED_GPU] = {"thinned-gpu", "error", ALL_FIGURES},
+    [GPU_DOUBT_THINNED] = {"thinned", "note", GPU_FIGURE_CALLER},
 };
 
 /* ---- sentences ---- */
@@ -78,6 +80,10 @@ static const char *const forms[GPU_DOUBTS] = {
                           "launched them is taken from the order of calls and may be wrong",
     [GPU_DOUBT_UNLINKED] = "%llu of %llu GPU activities have no launch, though they began within the recording: no "
                            "operator, range or step has them",
+    [GPU_DOUBT_THINNED_GPU] = "GPU activities that were removed as too short when the trace was written, and are in no "
+                              "figure: %llu",
+    [GPU_DOUBT_THINNED] = "slices of the host that were removed as too short when the trace was written, whose time "
+                          "belongs to the slices around them (thinned_ns): %llu",
 };
 
 const char *gpu_doubt_text(char out[GPU_DOUBT_TEXT], gpu_doubt_code code, const gpu_doubt *d)

@@ -34,6 +34,7 @@ static void find_input(gpu_trust *t, const hd_trace *trace)
         if (row->level == HD_LEDGER_LOSS) t->doubts[GPU_DOUBT_INPUT_LOST].count += row->count;
         if (row->level == HD_LEDGER_REPAIR) t->doubts[GPU_DOUBT_INPUT_REPAIRED].count += row->count;
     }
+    trust_find_thinned(t, trace);
 }
 
 /* ---- activities of a stream ---- */

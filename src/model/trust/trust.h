@@ -26,8 +26,10 @@ typedef enum gpu_doubt_code {
     GPU_DOUBT_NO_END,     /* activities without an end: they count as 0 ns */
     GPU_DOUBT_EARLY,      /* activities that begin before their launch */
     GPU_DOUBT_NO_CALLS, /* activities of processes, or devices, of which no call was recorded, while those of others were */
-    GPU_DOUBT_GUESSED,  /* activities whose correlation id several processes have */
-    GPU_DOUBT_UNLINKED, /* other activities without a launch that began within the recording */
+    GPU_DOUBT_GUESSED,     /* activities whose correlation id several processes have */
+    GPU_DOUBT_UNLINKED,    /* other activities without a launch that began within the recording */
+    GPU_DOUBT_THINNED_GPU, /* activities that `convert --min-duration` removed; only in `all`, as the next one */
+    GPU_DOUBT_THINNED,     /* the same of slices of the host */
     GPU_DOUBTS,
 } gpu_doubt_code;
 
@@ -96,6 +98,16 @@ const char *gpu_doubt_codes(char out[GPU_DOUBT_TEXT], unsigned doubts);
 const char *gpu_figure_names(char out[GPU_DOUBT_TEXT], unsigned figures);
 /* The sentence shown first: the worst defect and the number of others, or that none was found in the checked parts. */
 const char *gpu_trust_text(char out[GPU_DOUBT_TEXT], const gpu_trust *trust);
+
+/* ---- thinned.c: what the pass thin removed ---- */
+
+/* Arguments of the slice around removed ones, and the top-level key with the sums. */
+#define THINNED_COUNT "thinned_count"
+#define THINNED_NS "thinned_ns"
+#define THINNED_KEY "heddle.thinned"
+#define THINNED_SLICES "slices"
+#define THINNED_ACTIVITIES "activities"
+void trust_find_thinned(gpu_trust *trust, const hd_trace *trace);
 
 /* ---- unrecorded.c ---- */
 

@@ -206,7 +206,7 @@ bool anon_put_text(hd_json_out *out, const anon_words *words, hd_string text)
 void anon_add_host(anon_words *words, hd_string text)
 {
     for (size_t at = 0; at < text.size && words->host_count < ANON_HOSTS;) {
-        size_t end = end_of_word(text, at, false);
+        size_t end = is_word(text.data[at]) ? end_of_word(text, at, false) : at;
         if (end > at && !is_public(text.data + at, end - at))
             words->hosts[words->host_count++] = sip_hash(words->key, text.data + at, end - at);
         at = end + (end == at);

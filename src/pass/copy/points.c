@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/memory/large.h"
+#include "model/flows/bind.h"
 #include "model/identity/process.h"
 #include "trace/spill.h"
 
@@ -92,5 +93,28 @@ hd_status hd_points_drop_lone(uint64_t *out_dropped, uint8_t *keep, const hd_tra
         i += run;
     }
     hd_points_deinit(&flows);
+    return HD_OK;
+}
+
+hd_status hd_points_keep_bound(uint8_t *keep, uint64_t *out_dropped, const hd_trace *trace,
+                               const hd_points_bound *bound, hd_error *err)
+{
+    uint32_t *slices;
+    uint64_t rows = hd_trace_row_count(trace, HD_KIND_FLOW), lone = 0;
+    *out_dropped = 0;
+    HD_TRY(hd_flows_bind(&slices, trace, err));
+    for (size_t i = 0; i < hd_trace_block_count(trace, HD_KIND_FLOW); i++) {
+        const hd_block *block = hd_trace_block_at(trace, HD_KIND_FLOW, i);
+        for (uint32_t k = 0; k < block->row_count; k++) {
+            uint32_t slice = slices[block->first_row + k];
+            uint32_t track = (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], k);
+            keep[block->first_row + k] = slice != UINT32_MAX
+                                             ? bound->slice_stays[slice]
+                                             : !bound->unbound_stays || bound->unbound_stays(bound->user, track);
+        }
+    }
+    hd_large_free(slices);
+    HD_TRY(hd_points_drop_lone(&lone, keep, trace, err));
+    for (uint64_t row = 0; row < rows; row++) *out_dropped += !keep[row];
     return HD_OK;
 }

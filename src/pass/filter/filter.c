@@ -12,7 +12,6 @@
 
 #include "base/error.h"
 #include "base/memory/large.h"
-#include "model/flows/bind.h"
 #include "model/pattern/pattern.h"
 #include "pass/copy/points.h"
 #include "trace/spill.h"
@@ -111,25 +110,9 @@ static void choose_slices(sieve *s)
 
 /* ---- flows ---- */
 
-static hd_status choose_flows(sieve *s, hd_error *err)
+static bool unbound_stays(const void *user, uint32_t track)
 {
-    uint32_t *bound;
-    uint64_t rows = hd_trace_row_count(s->trace, HD_KIND_FLOW), lone = 0;
-    HD_TRY(hd_flows_bind(&bound, s->trace, err));
-    for (size_t i = 0; i < hd_trace_block_count(s->trace, HD_KIND_FLOW); i++) {
-        const hd_block *block = hd_trace_block_at(s->trace, HD_KIND_FLOW, i);
-        uint8_t *stays = s->flow_stays + block->first_row;
-        for (uint32_t k = 0; k < block->row_count; k++) {
-            uint32_t slice = bound[block->first_row + k];
-            stays[k] = slice != UINT32_MAX
-                           ? s->slice_stays[slice]
-                           : track_at_stays(s, (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], k));
-        }
-    }
-    hd_large_free(bound);
-    HD_TRY(hd_points_drop_lone(&lone, s->flow_stays, s->trace, err));
-    for (uint64_t row = 0; row < rows; row++) s->lost_points += !s->flow_stays[row];
-    return HD_OK;
+    return track_at_stays(user, track);
 }
 
 /* ---- rows on their way ---- */
@@ -251,7 +234,8 @@ hd_status hd_filter_trace(hd_trace **out, hd_pass_result *result, const hd_trace
     if (status == HD_OK) {
         choose_tracks(&s);
         choose_slices(&s);
-        status = s.failed ? HD_NOMEM(err) : choose_flows(&s, err);
+        const hd_points_bound bound = {s.slice_stays, unbound_stays, &s};
+        status = s.failed ? HD_NOMEM(err) : hd_points_keep_bound(s.flow_stays, &s.lost_points, trace, &bound, err);
     }
     if (status == HD_OK) status = hd_builder_new(&builder, err);
     if (status == HD_OK) status = sift_into(builder, result, &s, err);

@@ -1,0 +1,173 @@
+#!/usr/bin/python3
+"""flame --to pprof holds the stacks and weights that folded text has.
+
+usage: tests/flame/pprof_out.py --heddle PROGRAM [--go] [FILE...]
+
+The profile is decoded here field by field, by profile.proto alone, and must have the stacks of the folded text with their
+weights; heddle reads its own file back to the same text; with --go, `go tool pprof -raw` reads it (Go may compile that tool first, which takes a minute). Names that
+protobuf cannot hold, an empty graph and --diff are tried on a made trace.
+"""
+import argparse
+import gzip
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+UNITS = {"gpu-time": "nanoseconds", "cpu-time": "nanoseconds", "launches": "count"}
+
+
+class Failure(Exception):
+    pass
+
+
+def heddle(program, *words, status=0):
+    result = subprocess.run([program, *map(str, words)], capture_output=True)
+    if result.returncode != status:
+        raise Failure(f"heddle {' '.join(map(str, words))}: {result.returncode} {result.stderr.decode('utf-8', 'replace')}")
+    return result.stdout
+
+
+def varint(data, at):
+    value = shift = 0
+    while True:
+        byte = data[at]
+        value |= (byte & 127) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 128:
+            return value, at
+
+
+def fields(data):
+    at = 0
+    while at < len(data):
+        tag, at = varint(data, at)
+        value, at = varint(data, at)
+        if tag & 7 == 2:
+            value, at = data[at:at + value], at + value
+        elif tag & 7:
+            raise Failure(f"wire type {tag & 7}")
+        yield tag >> 3, value
+
+
+def packed(data):
+    out, at = [], 0
+    while at < len(data):
+        value, at = varint(data, at)
+        out.append(value)
+    return out
+
+
+def decode(path):
+    """[(type, unit)], and for each sample its frames from the root and its values."""
+    data = path.read_bytes()
+    data = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+    types, samples, functions, locations, strings, default = [], [], {}, {}, [], 0
+    for number, value in fields(data):
+        if number == 1:
+            types.append(dict(fields(value)))
+        elif number == 2:
+            sample = dict(fields(value))
+            samples.append((packed(sample[1]), packed(sample[2])))
+        elif number == 4:
+            location = dict(fields(value))
+            locations[location[1]] = dict(fields(location[4]))[1]
+        elif number == 5:
+            function = dict(fields(value))
+            functions[function[1]] = function[2]
+        elif number == 6:
+            strings.append(value.decode("utf-8"))
+        elif number == 14:
+            default = value
+    if strings[0]:
+        raise Failure("the first string is not empty")
+    stacks = [([strings[functions[locations[i]]] for i in reversed(ids)], values) for ids, values in samples]
+    named = [(strings[t[1]], strings[t[2]]) for t in types]
+    if strings[default] != named[0][0]:
+        raise Failure(f"the default is {strings[default]}")
+    return named, stacks
+
+
+def check(program, path, work, of, go):
+    made, folded, again = work / "flame.pb.gz", work / "flame.folded", work / "again.folded"
+    heddle(program, "flame", "-q", "--of", of, "-o", made, path)
+    heddle(program, "flame", "-q", "--of", of, "-o", folded, path)
+    types, stacks = decode(made)
+    if types != [(of, UNITS[of]), ("count", "count")]:
+        raise Failure(f"types {types}")
+    wanted, got = Counter(), Counter()
+    for line in folded.read_text().splitlines():
+        stack, weight = line.rsplit(" ", 1)
+        wanted[stack] += int(weight)
+    for stack, values in stacks:
+        got[";".join(name.replace(";", ":") for name in stack)] += values[0]
+    if wanted != got:
+        raise Failure(f"{of}: {wanted - got} of the folded text, {got - wanted} of the profile")
+    if not stacks:
+        return 0
+    heddle(program, "flame", "-q", "-o", again, made)
+    if again.read_bytes() != folded.read_bytes():
+        raise Failure(f"{of}: read back it has other stacks")
+    if go:
+        raw = subprocess.run([go, "tool", "pprof", "-raw", str(made)], capture_output=True, text=True,
+                             env={**os.environ, "GOFLAGS": "-mod=mod", "GOTOOLCHAIN": "local"})
+        if raw.returncode:
+            raise Failure(f"go tool pprof: {raw.stderr}")
+        rows = re.search(r"^Samples:\n.*\n((?: +\d+ +\d+:.*\n)+)", raw.stdout, re.M)
+        weights = sorted(int(row.split()[0]) for row in rows.group(1).splitlines())
+        if weights != sorted(values[0] for _, values in stacks):
+            raise Failure(f"go tool pprof has {weights}")
+    return len(stacks)
+
+
+def made_trace(path, count):
+    events = []
+    for n in range(count):
+        name = ["gemm", "a;b", "é", "\ud800 broken", "", "line\nend"][n % 6]
+        events += [{"ph": "X", "cat": "cpu_op", "name": f"op{n % 4}", "pid": 1, "tid": 1, "ts": 100 * n, "dur": 50},
+                   {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 100 * n + 1,
+                    "dur": 5, "args": {"correlation": n + 1}},
+                   {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": 100 * n + 9, "dur": 7 * n + 0.001,
+                    "args": {"device": 0, "stream": 7, "correlation": n + 1}}]
+    path.write_text(json.dumps({"traceEvents": events}))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--heddle", required=True)
+    parser.add_argument("--go", action="store_true")
+    parser.add_argument("files", nargs="*", type=Path)
+    options = parser.parse_args()
+    go = shutil.which("go") if options.go else None
+    if options.go and not go:
+        print("skipped: Go is not installed")
+        return 77
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        made = work / "made.json"
+        made_trace(made, 12)
+        for path in options.files:
+            print(path, [check(options.heddle, path, work, of, go) for of in UNITS])
+        if not options.files:
+            odd, plain = work / "odd.pprof", work / "plain.json"
+            heddle(options.heddle, "flame", "-q", "-o", odd, "--title", "of me", made)
+            names = {stack[-1] for stack, _ in decode(odd)[1]}
+            if not {"[GPU_Kernel]a;b", "[GPU_Kernel]é"} <= names:
+                raise Failure(f"names {names}")
+            plain.write_bytes(made.read_bytes().replace(b"a;b", b"ab").replace(b"\\n", b"-").replace(b"\\ud800", b"?"))
+            print([check(options.heddle, plain, work, of, go) for of in UNITS])
+            made_trace(work / "empty.json", 0)
+            heddle(options.heddle, "flame", "-q", "-o", work / "empty.pb", work / "empty.json")
+            if decode(work / "empty.pb")[1]:
+                raise Failure("an empty graph has samples")
+            heddle(options.heddle, "flame", "-q", "--diff", "-o", work / "x.pb", plain, plain, status=2)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
