@@ -3,7 +3,7 @@
 #define HD_MODEL_CONTEXTS_IMPL_H
 
 #include "base/map.h"
-#include "heddle/launches.h"
+#include "heddle/analysis/launches.h"
 #include "model/contexts/contexts.h"
 #include "model/roles/trace_roles.h"
 #include "model/stacks/event_stacks.h"
