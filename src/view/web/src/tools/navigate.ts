@@ -4,6 +4,7 @@ import type { App, Core } from "../app";
 import { formatCount, plural } from "../format";
 import type { EventRef, TraceId, TrackInfo } from "../data/model";
 import { isAbort, messageOf } from "../data/request";
+import { nameBelow } from "../data/trace_names";
 import { trackKey, type Range, type TrackKey } from "../state";
 import { isCollapsed, keyOf, setCollapsed } from "../tracks/actions";
 import { isFilter } from "../tracks/filter";
@@ -58,7 +59,7 @@ export function trackPath(app: App, key: TrackKey): string {
   const names: string[] = [];
   let track = findTrack(app, key);
   for (let depth = 0; track && depth < 16; depth++) {
-    names.unshift(track.name);
+    names.unshift(nameBelow(track));
     track = track.parent === null ? undefined : findTrack(app, trackKey(track.trace, track.parent));
   }
   return names.join(" / ");

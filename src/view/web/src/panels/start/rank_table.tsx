@@ -88,7 +88,7 @@ export function RankTable({ app }: { app: App }): JSX.Element {
       } },
       ...(rows.some(({ host }) => host) ? [{ id: "host", title: "Host", width: 150, right: false, value: (row: RankRow) => row.host, cell: (row: RankRow) => <bdi title={row.host}>{row.host}</bdi> }] : []),
       ...PARTS.map(([name, title, hint]): Column<RankRow> => ({
-        id: name, title, hint, width: name === "exposed_communication" ? 190 : 122, right: true, value: (row) => numberOf(row.parts, name) ?? -1,
+        id: name, title, hint, width: name === "exposed_communication" ? 190 : name === "exposed_copies" ? 144 : 122, right: true, value: (row) => numberOf(row.parts, name) ?? -1,
         cell: (row) => <>{extremes.has(`${name.replaceAll("_", " ")} ${row.rank}`) && Object.keys(row.parts).length > 0 && <Outlier what="most of all ranks, far from the others (report imbalance)" />}{time(numberOf(row.parts, name))}</>,
       })),
       { id: "late", title: "Late", hint: "How much later than the first it arrived at collectives, added up", width: 92, right: true, value: (row) => row.late ?? -1, cell: (row) => time(row.late) },
