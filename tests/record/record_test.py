@@ -620,6 +620,12 @@ class Recording(unittest.TestCase):
                 kernels.setdefault(row["pid"], []).append(row["correlation"])
         return kernels
 
+    def test_launches_that_cupti_did_not_deliver_to_a_killed_program_are_counted(self):
+        status, _, err = self.record_cuda("launch:300", "sync", "sleep:200", "launch:200", "abort")
+        self.assertEqual(status, 128 + signal.SIGABRT, err)
+        lost = sum(int(line.split()[-1].replace(",", "")) for line in err.splitlines() if "session.not-delivered" in line)
+        self.assertEqual(len(self.kernels()) + lost, 500, err)
+
     def test_every_kernel_of_a_cuda_program_and_its_children_is_there(self):
         status, out, err = self.record_cuda("launch:50", "runtime:20", "fork:launch=7", "exec:launch=5+threads=2=10")
         self.assertEqual(status, 0, err)

@@ -102,8 +102,7 @@ static inline int64_t cuda_cost_end(cuda_costs *costs, uint32_t number, int64_t 
 
 /* taken.c: calls of the driver that launch and returned while the capture was open */
 typedef struct cuda_launches {
-    atomic_uint_least64_t seen;
-    atomic_uint_least64_t answered; /* of these, when CUPTI last requested or returned a buffer */
+    atomic_uint_least64_t answered; /* of those that were seen, when CUPTI last requested or returned a buffer */
     uint64_t looked;                /* of these, when the tracer's thread last looked */
     atomic_bool are_recorded;       /* CUPTI took on to record them */
     atomic_bool is_taken;           /* and somebody else gets the records */

@@ -14,17 +14,24 @@
  * A request for a buffer counts as a sign of life, even if there is none: the records dropped then are counted.
  */
 #include "capture/cuda/cupti/activity.h"
+#include "capture/session/tracers.h"
 
 enum { MARGIN = 1024 }; /* launches whose records may not be written yet */
 
+/* In memory that outlives the process. */
+static uint64_t seen_launches(cuda_tracer *t)
+{
+    return atomic_load(session_due(t->session, SESSION_LAUNCHED));
+}
+
 void cuda_taken_launched(cuda_tracer *t)
 {
-    atomic_fetch_add_explicit(&t->launches.seen, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(session_due(t->session, SESSION_LAUNCHED), 1, memory_order_relaxed);
 }
 
 void cuda_taken_sign(cuda_tracer *t)
 {
-    atomic_store(&t->launches.answered, atomic_load(&t->launches.seen));
+    atomic_store(&t->launches.answered, seen_launches(t));
 }
 
 /* Of those seen by then, how many returned since the last sign of life. */
@@ -50,13 +57,13 @@ void cuda_taken_look(cuda_tracer *t)
     cuda_buffers_statistics(&buffers, &t->buffers);
     uint64_t seen = t->launches.looked;
     uint64_t fit = buffers.lent * (CUDA_BUFFER_BYTES / sizeof(cupti_api)) + MARGIN;
-    t->launches.looked = atomic_load(&t->launches.seen);
+    t->launches.looked = seen_launches(t);
     if (atomic_load(&t->launches.are_recorded) && unanswered(t, seen) > fit) note_taken(t);
 }
 
 void cuda_taken_flush_all(cuda_tracer *t)
 {
-    uint64_t seen = atomic_load(&t->launches.seen);
+    uint64_t seen = seen_launches(t);
     for (int i = 0; i < 2; i++) {
         if (t->cupti->ActivityFlushAll(CUPTI_FLUSH_FORCED) != CUPTI_OK) return;
         if (!unanswered(t, seen) || !atomic_load(&t->launches.are_recorded)) return;
@@ -67,7 +74,7 @@ void cuda_taken_flush_all(cuda_tracer *t)
 uint64_t cuda_taken_count(cuda_tracer *t)
 {
     const activity_counts *counts = &t->activity->counts;
-    uint64_t seen = atomic_load(&t->launches.seen), sure = unanswered(t, seen);
+    uint64_t seen = seen_launches(t), sure = unanswered(t, seen);
     if (!atomic_load(&t->launches.is_taken)) return 0;
     /* Launches whose records were in a buffer that was no longer ours when it came back. */
     uint64_t missing = seen > counts->launches && !counts->dropped ? seen - counts->launches : 0;

@@ -83,7 +83,7 @@ typedef struct session_live {
     atomic_uint lanes;         /* that follow */
     atomic_uint private_lanes; /* of threads whose events are lost if the process is killed */
     atomic_bool is_finished;   /* the file has its end */
-    atomic_uint_least64_t nested, unplaced;
+    atomic_uint_least64_t nested, unplaced, due[SESSION_DUES];
     hd_session_stats gone; /* of threads that ended; under the lock */
     atomic_uint_least64_t log_used;
 } session_live;

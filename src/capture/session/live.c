@@ -211,6 +211,11 @@ session_lane *session_live_lane(hd_session *session)
     return lane;
 }
 
+atomic_uint_least64_t *session_due(hd_session *session, int which)
+{
+    return &session->live->due[which];
+}
+
 /* ---- the log ---- */
 
 void session_log(hd_session *session, unsigned type, uint32_t id, const void *data, size_t size)

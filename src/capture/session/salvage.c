@@ -292,6 +292,13 @@ static void note_private(salvage *s)
     if (count) hd_session_note(s->session, "session.rings-lost", HD_SESSION_LOSS, count);
 }
 
+/* Launches whose records were not delivered. */
+static void note_due(salvage *s)
+{
+    uint64_t due = atomic_load(&s->live.due[SESSION_LAUNCHED]), came = atomic_load(&s->live.due[SESSION_DELIVERED]);
+    hd_session_note(s->session, "session.not-delivered", HD_SESSION_LOSS, due > came ? due - came : 0);
+}
+
 static hd_status complete(salvage *s, const char *folder)
 {
     hd_session *session = s->session;
@@ -310,6 +317,7 @@ static hd_status complete(salvage *s, const char *folder)
             s->events += atomic_load(&lane->ring.tail) - atomic_load(&lane->ring.head);
     }
     note_private(s);
+    note_due(s);
     hd_session_note(session, "session.ring-damaged", HD_SESSION_LOSS, strange);
     hd_session_note(session, "session.unfinished", HD_SESSION_NOTE, 1);
     hd_session_note(session, "session.salvaged", HD_SESSION_NOTE, s->events);

@@ -10,6 +10,11 @@
 /* alone.c: +1 at the begin of each thread of ours, -1 at its end; exit_when_alone counts them. */
 void session_own_thread(int change);
 
+/* live.c: counts of a tracer: launches whose records are due, and those that came. If the process is killed, the
+ * difference is a loss in its file. Of this process: get them anew each time. */
+enum { SESSION_LAUNCHED, SESSION_DELIVERED, SESSION_DUES };
+atomic_uint_least64_t *session_due(hd_session *session, int which);
+
 /* writer.c: CPU time of the session's thread, 0 while it does not run in this process. */
 uint64_t session_cpu_ns(hd_session *session);
 
