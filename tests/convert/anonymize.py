@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-FIXTURES = ("chrome/edge-args.json", "flight/small.pickle", "pprof/small.pprof", "producers/unitrace.json")
+FIXTURES = ("chrome/edge-args.json", "flight/small.pickle", "pprof/small.pprof", "producers/mctracer.json")
 HASHED = re.compile(r"x[0-9a-f]{16}")
 LETTER = "[0-9A-Za-z_\u0080-\U0010ffff]"
 WORD = re.compile(f"{LETTER}+(?:-{LETTER}+)*")
