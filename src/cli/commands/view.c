@@ -19,7 +19,7 @@
 #include "cli/job_in.h"
 #include "cli/report_out.h"
 #include "cli/shared_options.h"
-#include "heddle/diff.h"
+#include "heddle/analysis/diff.h"
 #include "heddle/view.h"
 
 extern char **environ;
