@@ -79,6 +79,10 @@ static void test_anonymize__frames_of_frameworks_stay(NO_STATE)
     assert_replaced("/home/ann/train.py(3): loss_of", FRAME, "/home/#/#.py(3): #");
 }
 
+/* Public words with a number are a host's, those without one are not: "server". */
+#define HOSTS_TEXT "{\"perf\":{\"hostname\" : \"node7.server\",\"release\":\"6.1\"},\"host\":\"cut"
+#define HOSTS ((hd_string){HOSTS_TEXT, sizeof HOSTS_TEXT - 1})
+
 static void test_anonymize__hosts_are_replaced_wherever_they_are(NO_STATE)
 {
     static const char name[] = {'-', 'g', 'p', 'u', 'b', 'o', 'x', '-', '7', '.', 'c', 'o', 'r', 'p', '-'};
@@ -93,6 +97,10 @@ static void test_anonymize__hosts_are_replaced_wherever_they_are(NO_STATE)
     assert_int_equal(out.size, 3 + 17);
     out.size = 0;
     assert_false(anon_put_text(&out, &words, (hd_string){"of gpubox-8", 11}));
+    anon_add_hosts_in(&words, HOSTS);
+    assert_int_equal(words.host_count, 4);
+    assert_true(anon_put_text(&out, &words, (hd_string){"node7", 5}));
+    assert_false(anon_put_text(&out, &words, (hd_string){"node8", 5}));
     free(out.data);
 }
 

@@ -183,16 +183,18 @@ static void look_at_metadata(anonymizer *a)
     static const struct {
         const char *key;
         int kind;
-    } keys[] = {{"hostname", HOSTS},    {"host", HOSTS},       {"host_name", HOSTS}, {"user", HOSTS},
-                {"username", HOSTS},    {"node", HOSTS},       {"modules", PATHS},   {"traceName", PATHS},
-                {"stackFrames", PATHS}, {"stackFrames", KINDS}};
+    } keys[] = {{"modules", PATHS}, {"traceName", PATHS}, {"stackFrames", PATHS}, {"stackFrames", KINDS}};
     for (size_t i = 0; i < hd_trace_metadata_count(a->trace); i++) {
         const hd_metadata *m = hd_trace_metadata_at(a->trace, i);
-        hd_string key = hd_trace_string(a->trace, m->key);
+        hd_string key = hd_trace_string(a->trace, m->key), value = hd_trace_string(a->trace, m->value);
         for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
-            if (!hd_string_is(key, keys[k].key)) continue;
-            a->metadata_kinds[m->value] |= (uint8_t)(1 << keys[k].kind);
-            if (keys[k].kind == HOSTS) anon_add_host(&a->words, hd_trace_string(a->trace, m->value));
+            if (hd_string_is(key, keys[k].key)) a->metadata_kinds[m->value] |= (uint8_t)(1 << keys[k].kind);
+        }
+        if (anon_is_host_key(key)) {
+            a->metadata_kinds[m->value] |= 1 << HOSTS;
+            anon_add_host(&a->words, value);
+        } else if (!hd_string_is(key, "stackFrames")) {
+            anon_add_hosts_in(&a->words, value);
         }
     }
 }

@@ -23,8 +23,10 @@ bool anon_put_text(hd_json_out *out, const anon_words *words, hd_string text);
 bool anon_put_json(hd_json_out *out, const anon_words *words, hd_string text, bool frames);
 /* A frame: the files of frameworks stay ("torch/nn/modules/module.py(1): forward"), unless `names`. */
 bool anon_put_frame(hd_json_out *out, const anon_words *words, hd_string text, bool names);
-/* Remember the words of a host's name. */
+/* Remember the words of a host's name; those of the hosts that a JSON text names by their keys. */
 void anon_add_host(anon_words *words, hd_string text);
+bool anon_is_host_key(hd_string key);
+void anon_add_hosts_in(anon_words *words, hd_string json);
 
 /* words.c: a word that says nothing about a user: a number, a term of profilers, frameworks or Python. */
 bool anon_is_public(const char *word, size_t size);

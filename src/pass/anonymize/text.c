@@ -203,13 +203,45 @@ bool anon_put_text(hd_json_out *out, const anon_words *words, hd_string text)
     return put_words(out, words, text, false);
 }
 
+/* "host1": public elsewhere, and no name of a thing if a host has it. */
+static bool is_numbered(const char *word, size_t size)
+{
+    bool has_letter = false;
+    for (size_t i = 0; i < size; i++) has_letter |= (word[i] | 0x20) >= 'a' && (word[i] | 0x20) <= 'z';
+    return has_letter && is_digit(word[size - 1]);
+}
+
 void anon_add_host(anon_words *words, hd_string text)
 {
     for (size_t at = 0; at < text.size && words->host_count < ANON_HOSTS;) {
         size_t end = is_word(text.data[at]) ? end_of_word(text, at, false) : at;
-        if (end > at && !is_public(text.data + at, end - at))
-            words->hosts[words->host_count++] = sip_hash(words->key, text.data + at, end - at);
+        bool is_name = end > at && (!is_public(text.data + at, end - at) || is_numbered(text.data + at, end - at));
+        if (is_name) words->hosts[words->host_count++] = sip_hash(words->key, text.data + at, end - at);
         at = end + (end == at);
+    }
+}
+
+bool anon_is_host_key(hd_string key)
+{
+    static const char *const keys[] = {"hostname", "host", "host_name", "node", "user", "username"};
+    bool is = false;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) is |= hd_string_is(key, keys[i]);
+    return is;
+}
+
+void anon_add_hosts_in(anon_words *words, hd_string json)
+{
+    bool is_value = false;
+    for (size_t at = 0; at < json.size; at++) {
+        if (json.data[at] != '"') {
+            is_value &= json.data[at] == ':' || json.data[at] == ' ';
+            continue;
+        }
+        size_t first = ++at;
+        while (at < json.size && json.data[at] != '"') at += json.data[at] == '\\' ? 2 : 1;
+        hd_string text = {json.data + first, (at < json.size ? at : json.size) - first};
+        if (is_value) anon_add_host(words, text);
+        is_value = anon_is_host_key(text);
     }
 }
 
