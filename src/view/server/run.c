@@ -1,4 +1,4 @@
-/* run.c - runs a route and makes its answer bytes with a status, whoever sends them */
+/* run.c - runs a route and makes its answer bytes with a status, for the server and for the engine */
 #include <stdlib.h>
 #include <string.h>
 

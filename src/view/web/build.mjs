@@ -1,4 +1,5 @@
-// Builds the web UI: index.html, page.js and page.css in a folder, small enough for a slow connection.
+// Builds the web UI: index.html, page.js and page.css in a folder, small enough for a slow connection; and engine.js,
+// which Node loads, with engine.html, in which all is inside but the module and traces (tools/engine_page.py).
 //
 //   node build.mjs OUTDIR [--debug] [--depfile FILE]
 //
