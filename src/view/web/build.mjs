@@ -1,5 +1,4 @@
-// Builds the web UI: index.html, page.js and page.css in a folder, small enough for a slow connection; and engine.js,
-// which Node loads, with engine.html, in which all is inside but the module and traces (tools/engine_page.py).
+// Builds the web UI: index.html, page.js and page.css in a folder, small enough for a slow connection.
 //
 //   node build.mjs OUTDIR [--debug] [--depfile FILE]
 //
