@@ -137,7 +137,8 @@ install_zig() {
     if cmp -s "$root/tools/wasm/zig.txt" "$folder/.heddle-lock"; then return; fi
     echo "setup: fetching a compiler for WebAssembly into build/wasm-tools"
     rm -rf "$folder"
-    python3 -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: --require-hashes --target "$folder" -r "$root/tools/wasm/zig.txt"
+    PIP_ROOT_USER_ACTION=ignore python3 -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: --require-hashes \
+        --target "$folder" -r "$root/tools/wasm/zig.txt"
     cp "$root/tools/wasm/zig.txt" "$folder/.heddle-lock"
 }
 # What makes the site of docs/, in a virtual environment of its own.
