@@ -6,8 +6,8 @@
  */
 #include <stdlib.h>
 
-#include "heddle/graph.h"
-#include "heddle/replay.h"
+#include "heddle/analysis/graph.h"
+#include "heddle/analysis/replay.h"
 #include "heddle/report.h"
 #include "read_text.h"
 

@@ -12,7 +12,7 @@
 #include "base/bytes.h"
 #include "base/checksum.h"
 #include "base/io/compress.h"
-#include "heddle/job.h"
+#include "heddle/analysis/job.h"
 #include "table/pack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -24,7 +24,7 @@ static void add(hd_batch *batch, hd_row row)
     require(hd_batch_add(batch, &row, NULL, NULL) == HD_OK);
 }
 
-/* Slices that nest on two threads, instants, samples of a counter, a name that is no UTF-8, and one that has a NUL. */
+/* Slices that nest on two threads, instants, samples of a counter, a name that is not UTF-8, and one that has a NUL. */
 static hd_trace *make_trace(void)
 {
     static const char *const names[] = {"gemm", "ProfilerStep#3",

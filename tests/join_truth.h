@@ -2,7 +2,7 @@
 #ifndef HD_TESTS_JOIN_TRUTH_H
 #define HD_TESTS_JOIN_TRUTH_H
 
-#include "heddle/attribution.h"
+#include "heddle/analysis/attribution.h"
 #include "heddle/synth.h"
 
 /* A GPU side, its samples, and what is true of them. */

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Build a Meson build as far as some of its tests need it: what is no test, and the tests that are run. A build of all
+"""Build a Meson build as far as some of its tests need it: what is not a test, and the tests that are run. A build of all
 has two hundred programs more: tests for sanitizers, and benchmarks.
 
 usage: build_for.py MESON BUILD_DIR [OPTION OF MESON TEST...]

@@ -203,7 +203,7 @@ def check_listed(root):
 
 def check_mentioned(root):
     """Comments name files by their path from the root, src or include, or as they stand beside or below; a name alone may
-    be any file's. "NAME.c" and other capitals are no files."""
+    be any file's. "NAME.c" and other capitals are not files."""
     paths = {str(path.relative_to(root)) for path in sources(root, "src", "include", "tests", "fuzz", "bench")}
     names = {path.rsplit("/", 1)[-1] for path in paths}
     problems = []
@@ -265,7 +265,7 @@ def check_formats(root):
 EFFECTS = re.compile(r"(?<![\w.>])(mallopt|malloc_trim|setrlimit|prlimit|prctl|exit|_exit|quick_exit|abort|atexit|on_exit|signal|sigaction|"
                      r"sigprocmask|raise|kill|alarm|setitimer|umask|f?chdir|chroot|setenv|unsetenv|putenv|clearenv|setlocale|tzset|s?rand|"
                      r"srandom|setpriority|nice|setpgid|setsid|dup2|dup3|daemon|mlockall|close_range|close_?from|pthread_atfork|set[eu]*[ug]id)\s*\(")
-# (file, call): why it may. src/capture/cuda is no library of the program's: the driver loads it.
+# (file, call): why it may. src/capture/cuda is not a library of the program's: the driver loads it.
 EFFECTS_WITH_REASON = {
     ("record/command.c", "sigaction"): "signals are passed on to the command as record.h says, and given back",
     ("record/command.c", "sigprocmask"): "in the child, before execve",

@@ -4,7 +4,7 @@
 usage: tools/mutate.py [--seed N] [--count N] --build COMMAND --test COMMAND [--test COMMAND...] FILE...
 
 A mutant has one operator, constant or condition changed, or one statement left out; it is built, and the tests run in turn
-until one fails: that test has killed it. What does not compile is no mutant. Prints each mutant with the test that killed it, and how
+until one fails: that test has killed it. What does not compile is not a mutant. Prints each mutant with the test that killed it, and how
 many each test killed. With a test as it was behind the test as it is, the second number is what was lost. FILEs are changed
 in place and restored at the end.
 """

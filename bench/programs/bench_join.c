@@ -4,7 +4,7 @@
  * without one). Prints the seconds of each; `launches` is measured by itself once more and is a part of `attribute`.
  */
 #include "bench.h"
-#include "heddle/flame.h"
+#include "heddle/analysis/flame.h"
 
 typedef struct phases {
     double read_cpu, read_gpu, launches, attribute, flame, write;

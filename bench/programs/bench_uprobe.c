@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 
 #include "bench.h"
-#include "heddle/uprobe.h"
+#include "heddle/capture/uprobe.h"
 
 enum { BATCH = 64, DEPTH = 14, PAUSE_US = 2000 };
 

@@ -7,8 +7,8 @@
 #ifndef HEDDLE_CONVERT_H
 #define HEDDLE_CONVERT_H
 
+#include "heddle/analysis/job.h"
 #include "heddle/format.h"
-#include "heddle/job.h"
 #include "heddle/pass.h"
 
 #ifdef __cplusplus
@@ -136,7 +136,7 @@ const char *hd_convert_job_folder(const hd_convert_job *job);
 bool hd_convert_job_crops(const hd_convert_job *job);
 hd_status hd_convert_job_look(hd_convert_job *job, size_t index, hd_error *err);
 hd_status hd_convert_job_crop(hd_convert_job *job, hd_error *err);
-/* Convert one input, in any process; an input that options->leave_out leaves out is no error. Errors: as of
+/* Convert one input, in any process; an input that options->leave_out leaves out is not an error. Errors: as of
  * hd_convert. */
 hd_status hd_convert_job_rank(hd_convert_job *job, size_t index, hd_error *err);
 /* Join all parts into the archive, in the process that created the folder, once all are converted. `out` may be NULL,

@@ -7,10 +7,10 @@
 #ifndef HEDDLE_REPORT_H
 #define HEDDLE_REPORT_H
 
-#include "heddle/attribution.h"
+#include "heddle/analysis/attribution.h"
+#include "heddle/analysis/launches.h"
+#include "heddle/analysis/memory.h"
 #include "heddle/gpus.h"
-#include "heddle/launches.h"
-#include "heddle/memory.h"
 #include "heddle/options.h"
 #include "heddle/table.h"
 #include "heddle/trace.h"

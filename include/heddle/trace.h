@@ -334,7 +334,7 @@ typedef struct hd_trace_facts {
     bool top_level_array;     /* Chrome JSON without an enclosing object */
     bool needs_rewrite;       /* the input is not one document: patches cannot make it valid */
     /* Of a store: the input that it was made from. input_bytes is the decompressed size of that input. */
-    const char *origin;             /* its format, NULL if the input is no store */
+    const char *origin;             /* its format, NULL if the input is not a store */
     const char *origin_compression; /* NULL likewise */
     uint64_t origin_stored_bytes;   /* 0: unknown */
 } hd_trace_facts;

@@ -93,7 +93,7 @@ typedef struct hd_view_save_options {
 
 /* Writes one HTML file with the web UI, the engine and the traces, which opens in a browser without a server. It
  * appears whole or not at all. Errors: ARGUMENT: no engine or no input; UNSUPPORTED: the engine is of another version;
- * DAMAGED: it is no engine; those of hd_convert. */
+ * DAMAGED: it is not an engine; those of hd_convert. */
 hd_status hd_view_save(const char *to, const char *const *inputs, size_t count, const hd_view_save_options *options,
                        hd_error *err);
 

@@ -177,7 +177,7 @@ class Table:
         self._after()
 
     def __iter__(self) -> Iterator[Any]:
-        """Rows as named tuples; columns whose names are no Python names are `_0`, `_1` …, by position."""
+        """Rows as named tuples; columns whose names are not Python names are `_0`, `_1` …, by position."""
         make = self._row_type()
         for batch in self._batches():
             for row in zip(*(column.to_list() for column in batch)):

@@ -172,7 +172,7 @@ def fix(source: PathLike, target: PathLike | None = None, *, snap_us: float = 5.
     dry_run     report only; `target` is not needed then, and not touched
     full_lists  list every changed slice, not the 50 largest
 
-    Raises `UnsupportedError` for what is no Chrome JSON: `convert(…, fix=True)` takes all formats.
+    Raises `UnsupportedError` for what is not Chrome JSON: `convert(…, fix=True)` takes all formats.
     """
     if target is None and not dry_run:
         raise ValueError("name the target; it may be the source")
@@ -203,7 +203,7 @@ def record(argv: Sequence[Union[str, "os.PathLike[str]"]], output: PathLike | No
     (``python=True``, ``memory=True``, ``steps="3:5"`` …). The command has this process's terminal and environment. A
     Python program that calls `heddle.start()` is in the trace with its own events.
 
-    Raises `subprocess.SubprocessError` if heddle itself fails; a command that fails is no error.
+    Raises `subprocess.SubprocessError` if heddle itself fails; a command that fails is not an error.
     """
     words = [os.fspath(word) for word in argv]
     if not words:

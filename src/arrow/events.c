@@ -34,7 +34,7 @@ static void make_rank(arrow_rows *rows, int64_t *out)
     }
 }
 
-/* The series of a counter are no arguments. */
+/* The series of a counter are not arguments. */
 static bool has_arguments(const hd_shape *shape, hd_kind kind)
 {
     if (kind != HD_KIND_COUNTER) return shape->key_count > 0;

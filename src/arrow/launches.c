@@ -4,7 +4,7 @@
 
 #include "arrow/impl.h"
 #include "base/error.h"
-#include "heddle/launches.h"
+#include "heddle/analysis/launches.h"
 #include "trace/event.h"
 
 typedef struct launch_rows {

@@ -30,7 +30,7 @@ static const hd_arrow_column counters[] = {
     {"id", "l", "row of the table of counter events, from 0: one a sample, which may have several series"}, TS, TRACK,
     NAME,
     CATEGORY, {"series", "u", "key of the value; null: the event has none"},
-    {"value", "g", "value; null: it is no number"}, {"value_int", "l", "value, exactly, if it is an integer"},
+    {"value", "g", "value; null: it is not a number"}, {"value_int", "l", "value, exactly, if it is an integer"},
     {"value_text", "u", "text of what is neither an integer nor a decimal"},
     {"value_type", "u", "null, bool, int, real, string, json"}, IDS, ARG_SET, RANK, TIME, TS_PS, DUR, {0}};
 static const hd_arrow_column flows[] = {

@@ -75,7 +75,7 @@ static void make_type(arrow_rows *rows, int64_t *out)
     for (uint32_t i = 0; i < rows->count; i++) out[i] = rows->values[i].is_none ? -1 : rows->values[i].type;
 }
 
-/* By hd_arg_type; numbers of any kind that are no integer are "real". */
+/* By hd_arg_type; numbers of any kind that are not integers are "real". */
 static const char *const type_words[] = {"null", "bool", "int", "real", "real", "string", "json", NULL};
 
 /* ---- counters ---- */

@@ -306,7 +306,7 @@ void cli_progress_init(cli_progress *progress, const cli_run *run, const char *v
 /* The same for work that begins later: time counts from the first update on. */
 void cli_progress_init_later(cli_progress *progress, const cli_run *run, const char *verb);
 
-/* Where it is no terminal, a line of its own for each tenth. After cli_progress_init. */
+/* Where it is not a terminal, a line of its own for each tenth. After cli_progress_init. */
 void cli_progress_in_lines(cli_progress *progress, const cli_run *run);
 
 /* `done` of `total` bytes, events or files; total 0 when it is not known. May be called often, from one thread at a time. */

@@ -3,10 +3,10 @@
 #define HD_CLI_JOB_IN_H
 
 #include "cli/cli.h"
+#include "heddle/analysis/job.h"
+#include "heddle/capture/mpi.h"
 #include "heddle/convert.h"
 #include "heddle/format.h"
-#include "heddle/job.h"
-#include "heddle/mpi.h"
 
 /* Which of the files: every `count`th from `index` on. count 0: all. */
 typedef struct job_shard {

@@ -8,8 +8,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "heddle/analysis/launches.h"
 #include "heddle/format.h"
-#include "heddle/launches.h"
 #include "heddle/table.h"
 #include "heddle/version.h"
 
@@ -98,7 +98,7 @@ static int wrong_usage(cli_run *run)
     return CLI_USAGE;
 }
 
-/* Fails if the command's output was not written. A closed pipe is no error: the reader has seen enough. */
+/* Fails if the command's output was not written. A closed pipe is not an error: the reader has seen enough. */
 static int finish_output(cli_run *run, int status)
 {
     errno = 0;

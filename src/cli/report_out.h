@@ -3,8 +3,8 @@
 #define HD_CLI_REPORT_OUT_H
 
 #include "cli/cli.h"
+#include "heddle/analysis/job.h"
 #include "heddle/format.h"
-#include "heddle/job.h"
 #include "heddle/report.h"
 
 /* Read a trace while showing progress. The error is left in run->err. */

@@ -76,7 +76,7 @@ void cli_unknown_command(cli_run *run, const char *word)
     if (best)
         cli_usage_error(run, "unknown command '%.60s'; did you mean '%s'?", word, best);
     else if (strpbrk(word, "./"))
-        cli_usage_error(run, "'%.200s' is no command, and there is no such file", word);
+        cli_usage_error(run, "'%.200s' is not a command, and there is no such file", word);
     else
         cli_usage_error(run, "unknown command '%.60s'", word);
 }

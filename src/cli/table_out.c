@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "heddle/job.h"
+#include "heddle/analysis/job.h"
 
 static int64_t since(int64_t time_ns, int64_t start_ns)
 {

@@ -47,7 +47,7 @@ static hd_status add_platform(device_list *list, const char *card, hd_error *err
     device_entry *entry;
     if (!devices_path(path, sizeof path, list->root, CARDS "/%s/device/subsystem", card) ||
         !devices_link_name(bus, sizeof bus, path) || strcmp(bus, "platform") != 0)
-        return HD_OK; /* virtual and USB displays are no GPUs */
+        return HD_OK; /* virtual and USB displays are not GPUs */
     if (!devices_path(path, sizeof path, list->root, CARDS "/%s/device/driver", card) ||
         !devices_link_name(driver, sizeof driver, path))
         return HD_OK;

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "heddle/devices.h"
+#include "heddle/capture/devices.h"
 
 enum { DEVICES_PATH_BYTES = 1024, DEVICES_NAME_BYTES = 64 };
 

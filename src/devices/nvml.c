@@ -84,7 +84,8 @@ hd_status devices_nvml_open(devices_nvml **out, char *told, const char *library,
         const char *why = dlerror();
         devices_text(told, HD_WAY_TEXT_BYTES, "not found: %.300s", why ? why : library);
     } else if (!find_all(n)) {
-        devices_text(told, HD_WAY_TEXT_BYTES, "%.300s is no NVML that Heddle knows: a function is missing", library);
+        devices_text(told, HD_WAY_TEXT_BYTES, "%.300s is not an NVML that Heddle knows: a function is missing",
+                     library);
     } else {
         int result = n->init();
         if (result == NVML_FINE) {

@@ -7,7 +7,7 @@
 
 enum {
     CLASS_DISPLAY = 0x03,
-    CLASS_ACCELERATOR = 0x12, /* AMD's newest compute GPUs say this; with other vendors it is no GPU */
+    CLASS_ACCELERATOR = 0x12, /* AMD's newest compute GPUs say this; with other vendors it is not a GPU */
     VENDOR_AMD = 0x1002,
     VENDOR_INTEL = 0x8086,
     VENDOR_NVIDIA = 0x10de,

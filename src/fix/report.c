@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/memory/arena.h"
 #include "base/sorted.h"
-#include "heddle/launches.h"
+#include "heddle/analysis/launches.h"
 
 typedef struct own_report {
     hd_fix_report report; /* as callers see it; first */

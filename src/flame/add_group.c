@@ -13,7 +13,7 @@
 #include "base/memory/vector.h"
 #include "base/sorted.h"
 #include "flame/add.h"
-#include "heddle/launches.h"
+#include "heddle/analysis/launches.h"
 #include "model/identity/process.h"
 #include "model/roles/trace_roles.h"
 #include "trace/event.h"

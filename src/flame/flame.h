@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/io/output.h"
-#include "heddle/flame.h"
+#include "heddle/analysis/flame.h"
 
 /* Frames for missing data. */
 #define FLAME_NO_STACK "[no stack]"

@@ -23,7 +23,7 @@ typedef struct hd_args {
     hd_arg_key keys[HD_ARGS_LIMIT];
     int64_t values[HD_ARGS_LIMIT];
     hd_bytes text;
-    uint64_t text_repairs; /* texts that were no UTF-8 */
+    uint64_t text_repairs; /* texts that were not UTF-8 */
     uint64_t lost;         /* arguments beyond the limit */
 } hd_args;
 

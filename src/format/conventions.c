@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/json/json.h"
 #include "format/device_rows.h"
-#include "heddle/launches.h"
+#include "heddle/analysis/launches.h"
 #include "trace/lazy.h"
 #include "trace/ranks.h"
 

@@ -1,4 +1,4 @@
-/* json_walk.c - walking a JSON document that is no list of events */
+/* json_walk.c - walking a JSON document that is not a list of events */
 #include "format/json_walk.h"
 
 #include <stdint.h>
@@ -142,7 +142,7 @@ static hd_status read_key(hd_json_walk *w, const char **at, hd_string *key)
     hd_json_text text;
     if (**at != '"') return hd_walk_damaged(w, *at, "no key where one must be");
     const char *p = hd_json_string(&text, *at + 1);
-    if (!p) return hd_walk_damaged(w, *at, "a key is no valid string");
+    if (!p) return hd_walk_damaged(w, *at, "a key is not a valid string");
     HD_TRY(decode(key, w, &text));
     p = hd_json_skip_space(p);
     if (*p != ':') return hd_walk_damaged(w, p, "no colon behind a key");
@@ -194,7 +194,7 @@ static hd_status mend(hd_json_walk *w, hd_walk_span *out, const char **at)
     *out = (hd_walk_span){"null", 4};
     if (*start != '{') {
         *at = skip_junk(w, start);
-        return hd_walk_lose(w, start, "a value that is no valid JSON");
+        return hd_walk_lose(w, start, "a value that is not valid JSON");
     }
     HD_TRY(hd_json_repair_object(&outcome, &used, &w->repair, start, size_in_list(w, start), true, w->err));
     *at = start + used;
@@ -213,7 +213,7 @@ static hd_status mend(hd_json_walk *w, hd_walk_span *out, const char **at)
 hd_status hd_walk_skip(hd_walk_span *out, hd_json_walk *w, const char **at)
 {
     const char *p = hd_json_skip_value(*at);
-    if (!p) return w->options->strict ? hd_walk_damaged(w, *at, "a value that is no valid JSON") : mend(w, out, at);
+    if (!p) return w->options->strict ? hd_walk_damaged(w, *at, "a value that is not valid JSON") : mend(w, out, at);
     *out = (hd_walk_span){*at, (size_t)(p - *at)};
     *at = p;
     return HD_OK;

@@ -66,7 +66,7 @@ static hd_status check_target(const hd_out_folder *folder, bool clean, hd_error 
     default: break;
     }
     return hd_error_set(err, HD_ERR_IO, folder->target, HD_OFFSET_NONE,
-                        "is not a folder, or holds files that are no part of %s, which needs a folder of its own",
+                        "is not a folder, or holds files that are not part of %s, which needs a folder of its own",
                         kind->title);
 }
 

@@ -99,7 +99,7 @@ uint32_t hd_stack_samples_thread(hd_stack_samples *s, uint64_t hash, bool *out_c
                                  const hd_stack_thread *thread);
 
 hd_status hd_stack_samples_add(hd_stack_samples *s, const hd_stack_sample *sample);
-/* A row that is no sample, with at most HD_STACK_MORE arguments. */
+/* A row that is not a sample, with at most HD_STACK_MORE arguments. */
 hd_status hd_stack_samples_add_row(hd_stack_samples *s, hd_row *row, const hd_arg_key *keys, const int64_t *values,
                                    uint32_t count);
 /* A row of any kind. */

@@ -4,7 +4,7 @@
 #ifndef HD_GRAPH_MAKER_H
 #define HD_GRAPH_MAKER_H
 
-#include "heddle/graph.h"
+#include "heddle/analysis/graph.h"
 #include "model/roles/sync_calls.h"
 
 /* The class of a slice by its name: an hd_sync_kind, a call about events, or data loading. */

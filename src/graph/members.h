@@ -2,7 +2,7 @@
 #ifndef HD_GRAPH_MEMBERS_H
 #define HD_GRAPH_MEMBERS_H
 
-#include "heddle/graph.h"
+#include "heddle/analysis/graph.h"
 
 /* A collective's kernel, by its row of the slice table. Kernels with equal numbers wait for the last of them. */
 typedef struct graph_member {

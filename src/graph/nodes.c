@@ -293,7 +293,7 @@ static bool make_queues(graph_maker *m)
 
 /* ---- the whole ---- */
 
-enum { LOADER_NAME_LONGEST = 200 }; /* strings of arguments can be long, and are no names */
+enum { LOADER_NAME_LONGEST = 200 }; /* strings of arguments can be long, and are not names */
 
 static void name_calls(graph_maker *m)
 {

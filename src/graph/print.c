@@ -9,7 +9,7 @@
 #include "base/memory/large.h"
 #include "base/options.h"
 #include "base/sorted.h"
-#include "heddle/graph.h"
+#include "heddle/analysis/graph.h"
 #include "trace/event.h"
 
 enum { NAME_BYTES = 60, FLUSH_BYTES = 1 << 16, NEAR_MAX = 254 };

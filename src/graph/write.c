@@ -7,7 +7,7 @@
 #include "base/io/temporary.h"
 #include "base/program.h"
 #include "base/text/ends.h"
-#include "heddle/graph.h"
+#include "heddle/analysis/graph.h"
 
 enum { DRAWN_BYTES = 1 << 20, PIECE_BYTES = 1 << 16 }; /* Graphviz takes a minute for a drawing of that size */
 

@@ -11,7 +11,7 @@
 #include "base/json/json.h"
 #include "base/json/write.h"
 #include "base/memory/arena.h"
-#include "heddle/launches.h"
+#include "heddle/analysis/launches.h"
 #include "heddle/mcp.h"
 #include "heddle/query.h"
 #include "heddle/report.h"

@@ -1,7 +1,7 @@
 /* tool_compare.c - compare: what changed between two runs, and whether it is real */
 #include <stdlib.h>
 
-#include "heddle/diff.h"
+#include "heddle/analysis/diff.h"
 #include "mcp/impl.h"
 
 /* One side, of the traces that an argument numbers. The caller frees *out. */

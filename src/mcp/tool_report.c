@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "heddle/job.h"
+#include "heddle/analysis/job.h"
 #include "heddle/options.h"
 #include "mcp/impl.h"
 

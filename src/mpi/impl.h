@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "heddle/mpi.h"
+#include "heddle/capture/mpi.h"
 #include "mpi/plugin.h"
 
 /* ---- witness.c ---- */

@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
-#include "heddle/devices.h"
+#include "heddle/capture/devices.h"
 #include "mpi/impl.h"
 #include "mpi/plugin.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "heddle/attribution.h"
+#include "heddle/analysis/attribution.h"
 #include "heddle/pass.h"
 #include "pass/crop/crop.h"
 #include "pass/filter/filter.h"

@@ -100,7 +100,7 @@ static hd_status set_count(uint64_t *field, const char *value, hd_error *err)
     errno = 0;
     *field = strtoull(value, &end, 10);
     if (value[0] >= '0' && value[0] <= '9' && *end == '\0' && !errno && *field >= 1) return HD_OK;
-    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "'%.40s' is no number from 1 to %" PRIu64, value,
+    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "'%.40s' is not a number from 1 to %" PRIu64, value,
                         UINT64_MAX);
 }
 
@@ -109,7 +109,7 @@ static hd_status set_decimal(double *field, const char *value, hd_error *err)
     char *end;
     *field = strtod(value, &end);
     if (end != value && *end == '\0' && *field >= 0 && *field <= 1e9) return HD_OK;
-    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "'%.40s' is no number from 0 to 1e9", value);
+    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "'%.40s' is not a number from 0 to 1e9", value);
 }
 
 hd_status hd_option_set_offset(hd_convert_time *field, const char *value, hd_error *err)

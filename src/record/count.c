@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/json/json.h"
-#include "heddle/launches.h"
+#include "heddle/analysis/launches.h"
 #include "record/impl.h"
 
 static bool is_annotation(const hd_trace *trace, uint32_t category)

@@ -5,7 +5,7 @@
 #ifndef HD_RECORD_IMPL_H
 #define HD_RECORD_IMPL_H
 
-#include "heddle/record.h"
+#include "heddle/capture/record.h"
 
 #define RECORD_README "README"
 

@@ -73,7 +73,7 @@ static bool add_event(kernel_events *events, char *path)
     const char *id = event->format ? strstr(event->format, "\nID: ") : NULL;
     if (!id) {
         free(event->format);
-        return true; /* such a folder is no event, or may not be read */
+        return true; /* such a folder is not an event, or may not be read */
     }
     *strrchr(path, '/') = '\0'; /* FOLDER/events/SYSTEM/NAME */
     char *name = strrchr(path, '/');

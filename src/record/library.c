@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "heddle/devices.h"
+#include "heddle/capture/devices.h"
 #include "record/impl.h"
 
 #define LIBRARY "libheddle-cuda.so"

@@ -1,5 +1,5 @@
 /* record.c - a command, run and captured */
-#include "heddle/record.h"
+#include "heddle/capture/record.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -15,7 +15,7 @@
 #include "base/memory/vector.h"
 #include "base/program.h"
 #include "base/sorted.h"
-#include "heddle/devices.h"
+#include "heddle/capture/devices.h"
 #include "record/impl.h"
 
 enum { WORDS = 12, DEPTH = 4, FILES_MAX = 65536 };

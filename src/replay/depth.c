@@ -252,6 +252,6 @@ hd_status replay_change_depth(replay *r, hd_error *err)
     int64_t depth = (int64_t)r->depth;
     if (text && (!hd_fixed_parse_whole(&depth, text, strlen(text)) || depth < 0))
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
-                            "queue-depth: '%.40s' is no number of operations; 0 is no limit", text);
+                            "queue-depth: '%.40s' is not a number of operations; 0 is no limit", text);
     return set_slots(r, (uint64_t)depth, err);
 }

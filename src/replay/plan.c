@@ -115,7 +115,7 @@ static hd_status parse_stream(int64_t *out, const replay *r, hd_error *err)
     *out = -1;
     if (!text) return HD_OK;
     if (!hd_fixed_parse_whole(out, text, strlen(text)) || *out < 0)
-        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "stream: '%.40s' is no number of a stream",
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "stream: '%.40s' is not a number of a stream",
                             text);
     for (uint32_t n = r->first_work; n < r->graph->node_count; n++) {
         if (hd_trace_track_at(r->trace, replay_work(r, n)->track)->stream == *out) return HD_OK;
@@ -271,7 +271,7 @@ static hd_status scale(replay *r, const char *text, hd_error *err)
     if (!equals || equals == text || end == equals + 1 || *end || !(factor >= 0 && factor <= 1000) ||
         (size_t)(equals - text) >= sizeof patterns)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
-                            "scale: '%.60s' is no PATTERN=FACTOR, such as ncclDevKernel*=0.5, with a factor of 0 to "
+                            "scale: '%.60s' is not a PATTERN=FACTOR, such as ncclDevKernel*=0.5, with a factor of 0 to "
                             "1000",
                             text);
     snprintf(patterns, sizeof patterns, "%.*s", (int)(equals - text), text);

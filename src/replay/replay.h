@@ -1,4 +1,4 @@
-/* replay.h - replays a trace: simulates its graph (heddle/graph.h), with and without changes
+/* replay.h - replays a trace: simulates its graph (heddle/analysis/graph.h), with and without changes
  *
  * In: a trace, options. Out: when each node of the graph would run. Threads take as long as in the trace, gaps
  * included. Delays of GPU activities are not copied from the trace: each kind of edge has a modelled delay, its mean,
@@ -8,8 +8,8 @@
 #ifndef HD_REPLAY_REPLAY_H
 #define HD_REPLAY_REPLAY_H
 
-#include "heddle/graph.h"
-#include "heddle/replay.h"
+#include "heddle/analysis/graph.h"
+#include "heddle/analysis/replay.h"
 #include "report/gpu/gpu.h"
 #include "report/report.h"
 

@@ -1,4 +1,4 @@
-/* run.c - heddle/replay.h: the graph, its delays, the unchanged replay, then the requested one */
+/* run.c - heddle/analysis/replay.h: the graph, its delays, the unchanged replay, then the requested one */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -134,7 +134,7 @@ HD_PRINTF(3, 4) static hd_status refuse(const reader *r, const char *at, const c
 static hd_status check_bytes(const reader *r)
 {
     if (!hd_utf8_valid(r->text, (size_t)(r->end - r->text), false))
-        return hd_error_set(r->err, HD_ERR_FORMAT, r->name, HD_OFFSET_NONE, "this is no text in UTF-8");
+        return hd_error_set(r->err, HD_ERR_FORMAT, r->name, HD_OFFSET_NONE, "this is not text in UTF-8");
     for (const char *p = r->text; p < r->end; p++) {
         bool ends_line = *p == '\n' || (*p == '\r' && p[1] == '\n');
         if (!ends_line && *p != '\t' && ((unsigned char)*p < ' ' || *p == 0x7f))

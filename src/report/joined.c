@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/sorted.h"
-#include "heddle/attribution.h"
+#include "heddle/analysis/attribution.h"
 #include "heddle/names.h"
 #include "report/report.h"
 
@@ -42,7 +42,7 @@ static const hd_report_column join_columns[] = {
 };
 
 static const hd_report_column rules_columns[] = {
-    {"rule", HD_VALUE_STRING, "as in heddle/attribution.h"},
+    {"rule", HD_VALUE_STRING, "as in heddle/analysis/attribution.h"},
     {"launches", HD_VALUE_COUNT, "that got their stack by it"},
     {"works", HD_VALUE_COUNT, "of those launches"},
     {"gpu_time", HD_VALUE_DURATION, "of that work"},

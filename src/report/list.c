@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "heddle/job.h"
+#include "heddle/analysis/job.h"
 #include "heddle/names.h"
 #include "pass/options.h"
 #include "report/report.h"

@@ -91,7 +91,7 @@ typedef struct symbolizer {
     sym_module process;                /* answers by ranges */
     sym_range *ranges;                 /* by start, apart from each other */
     size_t range_count, range_capacity;
-    sym_module **name_module; /* by name of the tree: who answers, NULL: it is no address */
+    sym_module **name_module; /* by name of the tree: who answers, NULL: it is not an address */
     uint32_t *name_request;
     uint64_t no_module, others;
 } symbolizer;

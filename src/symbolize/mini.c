@@ -25,7 +25,7 @@ static bool grow(uint8_t **out, size_t *room)
     return true;
 }
 
-/* NULL: it is no xz, or cut, or too large, or there is no memory. */
+/* NULL: it is not xz, or cut, or too large, or there is no memory. */
 static void *decode(size_t *out_size, const uint8_t *data, size_t size)
 {
     lzma_stream stream = LZMA_STREAM_INIT;

@@ -9,7 +9,7 @@ typedef struct change {
     synth *s;
     char pattern[HD_PATTERN_BYTES];
     int64_t number;               /* millionths, ns, or streams */
-    uint8_t has[PROGRAM_STREAMS]; /* by stream: work that is no communication, of any thread */
+    uint8_t has[PROGRAM_STREAMS]; /* by stream: work that is not communication, of any thread */
 } change;
 
 /* ---- what a change is about ---- */

@@ -48,7 +48,7 @@ static hd_status check_stack_options(const hd_synth_options *o, hd_error *err)
     size_t size = o->stack_comm ? strlen(o->stack_comm) : 1;
     if (size < 1 || size > HD_SYNTH_COMM_MAX || (o->stack_comm && strpbrk(o->stack_comm, "\r\n")))
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
-                            "'%.40s' is no thread's name: expected 1 to %d bytes without a newline", o->stack_comm,
+                            "'%.40s' is not a thread's name: expected 1 to %d bytes without a newline", o->stack_comm,
                             HD_SYNTH_COMM_MAX);
     return HD_OK;
 }

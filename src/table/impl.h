@@ -13,7 +13,7 @@ typedef struct __attribute__((packed, aligned(4))) table_cell {
         bool boolean;
         uint64_t text_offset;
     } as;
-    uint32_t text_size; /* 0 if it is no text */
+    uint32_t text_size; /* 0 if it is not text */
 } table_cell;
 
 #define TABLE_NULL UINT32_MAX /* as text_size: the cell is null */
@@ -84,7 +84,7 @@ void table_put(table_out *out, const char *data, size_t size);
 void table_puts(table_out *out, const char *text);
 void table_put_spaces(table_out *out, size_t count);
 
-/* The text of a cell that is no string, as people read it, or raw for programs. */
+/* The text of a cell that is not a string, as people read it, or raw for programs. */
 const char *table_value_text(char *out, const hd_table_column *column, const table_cell *cell);
 const char *table_value_raw(char *out, const hd_table_column *column, const table_cell *cell);
 

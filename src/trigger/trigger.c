@@ -12,7 +12,7 @@
 #include "base/control_wire.h"
 #include "base/error.h"
 #include "base/options.h"
-#include "heddle/trigger.h"
+#include "heddle/capture/trigger.h"
 #include "trigger/impl.h"
 
 enum { PATIENCE_S = 10, AT_ONCE = 128 }; /* AT_ONCE: connections */
@@ -193,7 +193,8 @@ hd_status hd_trigger(hd_table **out, int64_t pid, const hd_trigger_options *opti
     HD_OWN_OPTIONS(hd_trigger_options, options, err);
     HD_TRY(make_request(request, sizeof request, options, err));
     if (pid <= 0 || pid > INT_MAX)
-        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "%lld is no id of a process", (long long)pid);
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "%lld is not an id of a process",
+                            (long long)pid);
     hd_status status = trigger_find(&targets, (pid_t)pid, options->children, err);
     if (status == HD_OK && !targets.count) status = trigger_explain((pid_t)pid, err);
     if (status == HD_OK) status = hd_table_builder_new(&b, "captures", err);

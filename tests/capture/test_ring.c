@@ -206,7 +206,7 @@ static void run_threads(hd_ring_policy policy, unsigned producers, uint32_t capa
     assert_int_equal(counts.pushed + counts.refused, producers * events);
     assert_int_equal(counts.popped, c.popped);
     assert_int_equal(counts.popped + counts.evicted, counts.pushed);
-    assert_true(c.gap <= counts.evicted); /* what was evicted behind the last pop is no gap */
+    assert_true(c.gap <= counts.evicted); /* what was evicted behind the last pop is not a gap */
     if (policy == HD_RING_BLOCK) assert_int_equal(c.popped, producers * events);
     if (policy != HD_RING_DROP_OLDEST) assert_int_equal(counts.evicted, 0);
     print_message("policy %d, %u producers: pushed %llu popped %llu evicted %llu refused %llu waits %llu\n",

@@ -1,7 +1,7 @@
 /* test_session_memory.c - what a session emits of memory is what hd_memory_new finds */
 #include "capture/session_support.h"
 
-#include "heddle/memory.h"
+#include "heddle/analysis/memory.h"
 
 static void test_session_memory__categories_devices_and_frees_of_unknown_size(void **state)
 {

@@ -8,7 +8,7 @@
 
 #include "base/control_wire.h"
 #include "capture/program_support.h"
-#include "heddle/trigger.h"
+#include "heddle/capture/trigger.h"
 #include "under_tsan.h"
 
 static const char *tool, *program;

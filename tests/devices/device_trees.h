@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "heddle/devices.h"
+#include "heddle/capture/devices.h"
 
 static char tree_root[64];
 

@@ -242,7 +242,7 @@ def other_names_are_matched_by_structure_which_is_said(d):
     assert "by their place" in run.json["sentence"] and not run.rows(matched=("new", "gone")), run.rows(matched=("new", "gone"))[:2]
     [pause] = [row for row in run.rows(kind="idle") if row["name"].startswith("host")]
     assert (pause["name"], pause["name_after"]) == ("host: aten::slow_on_the_host", f"host: {'aten::slow_on_the_host'[::-1]}"), pause
-    assert not d.diff("before.json", "after.json").json["rows"], "that all is renamed is no row"
+    assert not d.diff("before.json", "after.json").json["rows"], "that all is renamed is not a row"
     d.write("slower.json", renamed([*training(scale=1.3), ops[-1]]), seed=3)
     first = d.diff("before.json", "slower.json").is_("slower", 0).json["rows"][0]
     assert first["name_after"] == "ampere_bf16_s16816gemm_bf16_128x128_tn"[::-1], first

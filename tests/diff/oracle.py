@@ -5,7 +5,7 @@ usage: tests/diff/oracle.py BEFORE AFTER     prints the accounts of both sides
 
 The definitions are those of docs/reports/definitions.md: an activity is of the step in which its launch begins; on each device
 the window of a step goes from the last end of activities of the step before (the first: its own first start) to the last end
-of its own. In a window compute is the union of kernels and memsets that are no communication, exposed communication that of
+of its own. In a window compute is the union of kernels and memsets that are not communication, exposed communication that of
 communication outside of compute, exposed copy that of copies outside of both, and idle the rest.
 """
 import gzip

@@ -148,7 +148,7 @@ def compare_events(before, after, threshold_ps):
     for i, (old, new) in enumerate(zip(before, after)):
         if equal(old, new):
             continue
-        require(isinstance(old, Members) and isinstance(new, Members), "changed what is no event:", old, new)
+        require(isinstance(old, Members) and isinstance(new, Members), "changed what is not an event:", old, new)
         keys = unlike(old, new)
         phase = old.get("ph")
         allowed = {"X": {"ts", "dur", "tid"}, "B": {"ts", "tid"}, "E": {"ts", "tid"}}.get(phase, {"ts", "tid"})
@@ -225,7 +225,7 @@ def check_file(heddle, path, work, overlaps):
     numbers = Numbers()
     old = parse(data, numbers)
     new = parse(after, numbers)
-    require(new is not None, "the result is no valid JSON")
+    require(new is not None, "the result is not valid JSON")
     found = overlaps.stats(str(fixed))
     require(found.get("crossing_pairs", 0) == 0, "overlaps.py finds", found.get("crossing_pairs"), "crossings")
     require(not found.get("note"), "overlaps.py notes", found.get("note"))

@@ -138,7 +138,7 @@ def check(heddle, rng, pids, work, seed):
     threshold = rng.choice(THRESHOLDS_US)
     report = fix(heddle, source, fixed, "--snap-threshold-us", threshold)
     old, new = parse(source.read_bytes()), parse(fixed.read_bytes())
-    require(new is not None, "the result is no valid JSON")
+    require(new is not None, "the result is not valid JSON")
     before, after = events_of(old), events_of(new)
     counts = compare_events(before, after, int(float(threshold) * 1000000))
     compare_check(heddle, source, crossings(by_track(slices_of(before))))

@@ -2,7 +2,7 @@
 #ifndef HD_TESTS_FLAME_TEXT_H
 #define HD_TESTS_FLAME_TEXT_H
 
-#include "heddle/flame.h"
+#include "heddle/analysis/flame.h"
 
 /* A trace of Chrome JSON. Fails the test. */
 hd_trace *trace_of_text(const char *text);

@@ -70,7 +70,7 @@ static void assert_read_back(const char *text, size_t size)
     char path[32];
     hd_trace *trace = NULL;
     hd_error err = {0};
-    if (size == 0) return; /* nothing is no file of folded stacks */
+    if (size == 0) return; /* nothing is not a file of folded stacks */
     hd_flame *flame = flame_new();
     if (!file) file = tmpfile();
     assert_non_null(file);

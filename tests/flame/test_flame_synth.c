@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "fixtures.h"
-#include "heddle/flame.h"
+#include "heddle/analysis/flame.h"
 #include "join_truth.h"
 #include "rounds.h"
 

@@ -111,7 +111,7 @@ def copy(program, *steps):
 
 
 def check(program, path, folder, counts):
-    """None: fine; a text: what is wrong; raises ValueError for what is no trace to Python."""
+    """None: fine; a text: what is wrong; raises ValueError for what is not a trace to Python."""
     before = load(path)
     if events_of(before) is None:
         raise ValueError("no traceEvents")

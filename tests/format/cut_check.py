@@ -3,7 +3,7 @@
 
 usage: tests/format/cut_check.py --heddle PROGRAM [--cuts N] [--flips N] [NAME...]
 
-Each file of ../shared/data that is no Chrome JSON or OTF2 (those have tests of their own) is cut at N places, spread
+Each file of ../shared/data that is not Chrome JSON or OTF2 (those have tests of their own) is cut at N places, spread
 evenly, and N times some bytes of it are turned. `heddle info` then either refuses the file, says what it lost or
 repaired, or says that nothing is missing and has as many events as are in the whole file. A cut behind a whole line of
 text, or a whole message of protobuf, cannot be told from a file that ends there: for those formats fewer events are

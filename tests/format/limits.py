@@ -37,7 +37,7 @@ def slice_of(**more):
 
 
 def document(*things, text=None):
-    """The things in the middle of the neighbours; `text` stands for one that is no JSON."""
+    """The things in the middle of the neighbours; `text` stands for one that is not JSON."""
     half = NEIGHBOURS // 2
     texts = [json.dumps(neighbour(i)) for i in range(half)] + [json.dumps(t) for t in things]
     texts += [text] * (text is not None) + [json.dumps(neighbour(i)) for i in range(half, NEIGHBOURS)]

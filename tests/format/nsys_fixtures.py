@@ -4,7 +4,7 @@
 usage: nsys_fixtures.py FOLDER
 
 small    a launch, its kernel, a copy, a wait, NVTX of two domains, memory, samples with call chains, scheduling, metrics
-edge     columns in other places and missing, no labels, NULLs, an open range, text that is no UTF-8, a blob, unknown tables
+edge     columns in other places and missing, no labels, NULLs, an open range, text that is not UTF-8, a blob, unknown tables
 payload  binary payloads of NVTX: NCCL's, all kinds of entries, what stays hexadecimal, schemas that processes tell otherwise
 bad-page a page of the kernels' b-tree is zeros
 bad-cut  the file ends within its pages

@@ -332,7 +332,7 @@ def make_ranks(folder):
                                 "Process Group Name": "pp", "Process Group Ranks": str(GROUP), **way}})
         if rank == 1:
             events.append({"ph": "X", "name": "before", "cat": "x", "pid": 10, "tid": 9, "ts": -5, "dur": 2})
-        # Frames of all ranks and of one, under ids that mean other frames elsewhere; bytes that are no UTF-8; ids as text and numbers.
+        # Frames of all ranks and of one, under ids that mean other frames elsewhere; bytes that are not UTF-8; ids as text and numbers.
         names = ["main", f"rank {rank}", "step", "bad \udcff", "main"]
         frames = {str(key): {"name": name, "category": "native", **({"parent": parent} if parent is not None else {})}
                   for key, name, parent in zip((5 + rank, 6 + rank, 7 + rank, 1, 2), names, (None, 5 + rank, 5 + rank, str(7 + rank), 1))}

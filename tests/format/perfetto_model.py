@@ -532,7 +532,7 @@ def inputs(root, choice=None):
         return
     flows = readme_flows(data)
     files = [p for p in data.rglob("*.json*") if p.suffix in (".json", ".gz")]
-    # What is no trace of events; and of ranks, which are alike, the first.
+    # What is not a trace of events; and of ranks, which are alike, the first.
     others = re.compile("memory_timeline|rocprofv3|matmul|rank[1-9]|result-ST")
     files = [p for p in files if not others.search(p.name)]
     for path in sorted(sizes.chosen(files, choice), key=sizes.unpacked, reverse=True):  # the longest first, so that no process waits at the end

@@ -38,7 +38,7 @@ from rounds import rounds  # noqa: E402
 HERE = pathlib.Path(__file__).resolve().parent
 SKIP, LARGEST, DOCUMENTS = 77, 1 << 20, rounds(12)
 
-# Slices whose times are beyond int64 ns, which Perfetto wraps round; here they have no time, and are no slices.
+# Slices whose times are beyond int64 ns, which Perfetto wraps round; here they have no time, and are not slices.
 BEYOND = {"edge-nanoseconds.json": {"beyond both", "too early for a date"}}
 # Of these, the JSON in Perfetto has less, and does not say so.
 MORE = {
@@ -46,7 +46,7 @@ MORE = {
     "bad-backslash.json": "escapes that JSON does not have",
     "edge-lines.json": "one event a line",
     "edge-samples.json": "stack samples, which have a counter of their timebase in Perfetto's own format",
-    "tests.json_thread_state.json": "states of threads, which are no slices there",
+    "tests.json_thread_state.json": "states of threads, which are not slices there",
     "tests.json_thread_state_sched.json": "states of threads",
 }
 

@@ -188,7 +188,7 @@ def set_schema(path, old, new):
 
 
 def check_other_defaults(folder):
-    """What is no constant, or makes too much of short rows, is a loss for each row; no text of a schema does harm."""
+    """What is not a constant, or makes too much of short rows, is a loss for each row; no text of a schema does harm."""
     for at, text in enumerate(["(1+2)", "(abs(3))", "CURRENT_TIME", "-'5'", "('a' || 'b')", "(\"start\")", "x'4g'", "x'414'", "0x", "0x11112222333344445",
                                ".", "1_0x", "((((1)", "-", "'open", "(" * 90000, "- " * 90000 + "x", "9" * 5000, "'" + "z" * 5000 + "'",
                                "x'" + "41" * 3000 + "'"]):

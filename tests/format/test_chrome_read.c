@@ -339,7 +339,7 @@ static void test_chrome_read__a_thread_that_waits_is_no_stream(void **state)
     hd_trace_free(trace);
 }
 
-/* As what is written of a CUPTI activity without times is; what is no work of a GPU is no slice without one. */
+/* As what is written of a CUPTI activity without times is; what is not work of a GPU is not a slice without one. */
 static void test_chrome_read__work_without_a_time_is_work(void **state)
 {
     static const char text[] =

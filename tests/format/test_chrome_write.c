@@ -36,7 +36,7 @@ static char *round_trip(const char *name, const hd_trace *trace, bool pretty, si
     const hd_write_options options = {.pretty = pretty, .ledger = count_losses, .ledger_user = &lost};
     const hd_read_options strict = {.strict = true};
     char *text = write_text(trace, &options, out_size);
-    if (!hd_json_valid(text, *out_size, 2000)) fail_msg("%s is written as what is no JSON: %.300s", name, text);
+    if (!hd_json_valid(text, *out_size, 2000)) fail_msg("%s is written as what is not JSON: %.300s", name, text);
     char *before = dump_trace(trace, DUMP_CONTENT), *after = dump_text(text, *out_size, &strict, 0, DUMP_CONTENT);
     if (!lost && strcmp(before, after) != 0) {
         size_t at = 0;

@@ -179,7 +179,7 @@ static void test_cupti__strict_refuses_the_first_damage(NO_STATE)
     hd_error err = {0};
     assert_int_equal(read_text(&trace, text, strlen(text), &strict, 0, &err), HD_ERR_DAMAGED);
     assert_int_equal(err.offset, strlen(KERNEL("")));
-    text = KERNEL("") "hello\n"; /* what a program prints is no damage */
+    text = KERNEL("") "hello\n"; /* what a program prints is not damage */
     assert_int_equal(read_text(&trace, text, strlen(text), &strict, 0, NULL), HD_OK);
     hd_trace_free(trace);
 }

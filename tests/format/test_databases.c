@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "fixtures.h"
+#include "heddle/analysis/launches.h"
 #include "heddle/format.h"
-#include "heddle/launches.h"
 
 #define NO_STATE void **state __attribute__((unused))
 
@@ -51,9 +51,9 @@ static void test_databases__work_finds_its_launch(NO_STATE)
         const char *name;
         size_t works, joined;
     } files[] = {
-        {"ascend/small.db", 5, 2},   /* waits and frames of subtasks are no work */
+        {"ascend/small.db", 5, 2},   /* waits and frames of subtasks are not work */
         {"nsys/small.sqlite", 4, 2}, /* kernel, copy, set, graph */
-        {"rpd/small.rpd", 6, 6},     /* the barrier is no work; both tasks of the graph have its call */
+        {"rpd/small.rpd", 6, 6},     /* the barrier is not work; both tasks of the graph have its call */
         {"rocpd/small.db", 3, 2},    /* a kernel without an event has no call */
         {"rocpd/v4.db", 2, 1},       {"rocpd/two.db", 6, 4},
     };
@@ -124,7 +124,7 @@ static void test_databases__what_makes_no_sense_is_counted(NO_STATE)
     }
 }
 
-/* Views and triggers are never looked at; a blob is an argument, what is no table of rows is counted. */
+/* Views and triggers are never looked at; a blob is an argument, what is not a table of rows is counted. */
 static void test_databases__a_hostile_schema_is_a_list_of_names(NO_STATE)
 {
     hd_trace *hostile = read_fixture("ascend/edge-hostile.db");

@@ -470,7 +470,7 @@ static void kill_writer(const hd_trace *trace, const char *path, rlim_t size, us
     if (size != RLIM_INFINITY) assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ);
 }
 
-/* How many events are read of what a writer left; 0 too if it is no store yet. */
+/* How many events are read of what a writer left; 0 too if it is not a store yet. */
 static uint64_t expect_recovered(const hd_trace *trace, const char *path)
 {
     hd_trace *left = NULL;

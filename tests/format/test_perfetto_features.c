@@ -661,7 +661,7 @@ static void test_perfetto__perf_samples_survive_being_written_again(void **state
     hd_bytes_deinit(&in);
 }
 
-/* What the recorder says of itself is no sample. */
+/* What the recorder says of itself is not a sample. */
 static void test_perfetto__lost_and_skipped_perf_samples_are_counted(void **state)
 {
     (void)state;
@@ -697,7 +697,7 @@ static void test_perfetto__frames_of_perf_samples_are_those_of_the_trace(void **
     free(dump);
     hd_bytes_deinit(&in);
     hd_bytes_deinit(&frames);
-    /* one is missing, or is no number: all of the samples' come beside it */
+    /* one is missing, or is not a number: all of the samples' come beside it */
     expect_fact(SAMPLED FRAMES("{\"5\":{\"name\":\"main\"}}"),
                 "{\"5\":{\"name\":\"main\"},\"6\":{\"name\":\"main\",\"category\":\"native\"},"
                 "\"7\":{\"name\":\"[libfoo.so]\",\"category\":\"native\",\"parent\":6}");

@@ -712,7 +712,7 @@ static void test_perfetto_write__flow_points_around_which_nothing_is_take_what_w
 
 #define BOUND "{\"ph\":\"X\",\"pid\":1,\"tid\":7,\"dur\":1,"
 
-/* Nothing is lost of those that are no flow; an id of a flow point is another one. */
+/* Nothing is lost of those that are not flows; an id of a flow point is another one. */
 static void test_perfetto_write__slices_are_points_of_flows_by_their_bind_id(void **state)
 {
     (void)state;

@@ -194,7 +194,7 @@ static void compare_file(const char *path, size_t format)
     free(data);
 }
 
-/* All in the folder tests/format/NAME, or fuzz/corpus/NAME, that is no text of what is expected. */
+/* All in the folder tests/format/NAME, or fuzz/corpus/NAME, that is not text of what is expected. */
 static void compare_folder(const char *name, size_t format)
 {
     char path[1024], file[2048];

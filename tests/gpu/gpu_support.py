@@ -80,7 +80,7 @@ class Recorded:
                 remove(self.path)
 
     def losses(self):
-        """Of the ledger, what is no note."""
+        """Of the ledger, what is not a note."""
         done = self.place.heddle("info", "--json", self.path)
         rows = json.loads(done.stdout)["ledger"]
         return {row["code"]: row["count"] for row in rows if row["level"] != "note"}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Summaries that do not fit together, are no summaries, or cannot be written: what is good is kept, the rest is told.
+"""Summaries that do not fit together, are not summaries, or cannot be written: what is good is kept, the rest is told.
 
   check_bad_input.py --heddle HEDDLE
 """
@@ -88,7 +88,7 @@ def check_times(heddle, folder, traces):
 
 
 def check_files(heddle, folder, parts, whole):
-    """What is no summary, among those that are."""
+    """What is not a summary, among those that are."""
     out, bad = folder / "out.hds", folder / "bad"
     bad.mkdir()
     (bad / "empty.hds").write_bytes(b"")

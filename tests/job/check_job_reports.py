@@ -97,7 +97,7 @@ def check_imbalance(heddle, paths):
 
 
 def check_equal_steps(heddle, folder):
-    """Rank 1 works behind its last step, rank 2 did not record step 2: both are no unevenness of the steps that all have."""
+    """Rank 1 works behind its last step, rank 2 did not record step 2: both are not unevenness of the steps that all have."""
     paths = []
     for rank, steps in enumerate(((0, 1, 2), (0, 1, 2), (0, 1))):
         events = []

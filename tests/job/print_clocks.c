@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "heddle/clocks.h"
+#include "heddle/analysis/clocks.h"
 
 static int64_t number(void)
 {

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "heddle/clocks.h"
+#include "heddle/analysis/clocks.h"
 
 enum { COUNT = 40, AHEAD_NS = 5000000, MS = 1000000 };
 

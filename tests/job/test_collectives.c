@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "heddle/job.h"
+#include "heddle/analysis/job.h"
 #include "read_text.h"
 #include "rounds.h"
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "heddle/job.h"
+#include "heddle/analysis/job.h"
 #include "read_text.h"
 
 enum { RANKS = 8, COLLECTIVES = 60, SLOW = 5, EVENT_BYTES = 400 };

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "heddle/launches.h"
+#include "heddle/analysis/launches.h"
 #include "model/trust/trust.h"
 #include "read_text.h"
 

@@ -20,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "heddle/mpi.h"
+#include "heddle/capture/mpi.h"
 
 typedef struct text {
     char *bytes;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "heddle/attribution.h"
+#include "heddle/analysis/attribution.h"
 
 typedef struct maker {
     hd_builder *builder;

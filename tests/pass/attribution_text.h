@@ -2,7 +2,7 @@
 #ifndef HD_TESTS_ATTRIBUTION_TEXT_H
 #define HD_TESTS_ATTRIBUTION_TEXT_H
 
-#include "heddle/attribution.h"
+#include "heddle/analysis/attribution.h"
 #include "pass_text.h"
 
 static inline hd_attribution *attribute(const hd_trace *gpu, const hd_trace *cpu, const hd_attribution_options *options)

@@ -347,7 +347,7 @@ static hd_trace *with_frames(const char *frames)
     return out;
 }
 
-/* Whatever the names are; what is no text in them is no JSON, and refused. */
+/* Whatever the names are; what is not text in them is not JSON, and refused. */
 static void test_merge__a_frame_has_one_id_in_all_shares(NO_STATE)
 {
     static const char *const frames[] = {"{\"1\":{\"name\":\"main\"},\"2\":{\"name\":\"\\ud83d "

@@ -123,7 +123,7 @@ class Files(Case):
         self.assertTrue(writer.finalize())
         self.assertEqual(ts.SBTReader(self.path("a.sbt")).event_count(), 0)
         writer = ts.SBTWriter(self.path("b.sbt"))
-        writer.write_event(event(T.Marker, "\udcff", 1))  # a byte that is no UTF-8
+        writer.write_event(event(T.Marker, "\udcff", 1))  # a byte that is not UTF-8
         writer.finalize()
         self.assertEqual(ts.SBTReader(self.path("b.sbt")).read_all()[0].name, "\udcff")
 

@@ -443,7 +443,7 @@ class Recording(unittest.TestCase):
         return err[:at], json.loads(err[at:])
 
     def test_a_capture_that_cannot_be_read_is_named_and_the_others_make_the_trace(self):
-        # a header of version 9, with the right checksum; what is no capture
+        # a header of version 9, with the right checksum; what is not a capture
         later = bytes.fromhex("8948444341500d0a09000000" + "2a" + 43 * "00" + "66898e6521de6b14")
         for bad, why in ((later, "version 9"), (b"damaged beyond its magic" * 9, "no reader knows")):
             part = self.parts_of_three()[0]

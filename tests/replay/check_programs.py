@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 WORK = ("kernel", "gpu_memcpy")
 LIMIT = 2.0  # percent
 ALLOWED = 0.001  # of the programs may be further off, or refused
-COVERED = 0.95  # of the programs are no further off than the uncertainty says
+COVERED = 0.95  # of the programs are not further off than the uncertainty says
 ALLOWED_UNTOLD, COVERED_UNTOLD = 0.1, 0.9  # of some dozens
 
 # As the generator has it, as heddle replay has it.

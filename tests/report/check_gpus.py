@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Holds the reader of tables of GPUs against Python's tomllib: random tables in random spelling are read as it reads them,
-and of damaged ones none is taken that is no TOML, or that means something else there.
+and of damaged ones none is taken that is not TOML, or that means something else there.
 
   check_gpus.py --heddle HEDDLE
 """
@@ -88,7 +88,7 @@ def damaged(r, text):
 # ---- what it means ----
 
 def meant(text):
-    """What Python reads of NAME; None: it is no TOML, or none of NAME."""
+    """What Python reads of NAME; None: it is not TOML, or none of NAME."""
     try:
         found = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, ValueError):
@@ -124,7 +124,7 @@ def check(heddle, path, trace_path, text, is_whole):
         return None if " line " in error else "refused without a line: %s" % error
     wanted = meant(text)
     if wanted is None:
-        return "taken, though it is no TOML"
+        return "taken, though it is not TOML"
     wanted = {key: value for key, value in wanted.items() if key != "names"}
     same = wanted.keys() == got.keys() and all(abs(got[k] - v) <= 1e-9 * v for k, v in wanted.items())
     return None if same else "read as %r, means %r" % (got, wanted)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds `heddle graph --json` against the rules of include/heddle/graph.h, applied to random traces one by one, slowly
+"""Holds `heddle graph --json` against the rules of include/heddle/analysis/graph.h, applied to random traces one by one, slowly
 and without any code of ours; and `heddle report critical-path` against simulations of that graph, in which one node after
 the other is later.
 
@@ -333,7 +333,7 @@ class Graph:
 
 
     def read_all(self):
-        """Copies read what others wrote last, byte by byte; 0 is no address. Those of one process see one another."""
+        """Copies read what others wrote last, byte by byte; 0 is not an address. Those of one process see one another."""
         place = {id(w): k for k, w in enumerate(w for queue in self.queues.values() for w in queue)}
         accesses, last, pairs = [], {}, set()
         for w in (w for queue in self.queues.values() for w in queue):

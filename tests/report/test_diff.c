@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "heddle/diff.h"
+#include "heddle/analysis/diff.h"
 #include "read_text.h"
 
 enum { STEPS = 7 };

@@ -96,7 +96,7 @@ static void test_gpus__what_is_refused_names_its_line_and_adds_nothing(void **st
         {"[[gpu]]\nbandwidth = 1000000001", "line 2: a number above 0 is expected, up to"},
         {"[[gpu]]\nbandwidth = 1\r", "line 2: a control character (13)"},
         {"[[gpu]]\n# \x7f", "line 2: a control character (127)"},
-        {"[[gpu]]\n# \xff", "this is no text in UTF-8"},
+        {"[[gpu]]\n# \xff", "this is not text in UTF-8"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) assert_refused(cases[i][0], HD_ERR_FORMAT, cases[i][1]);

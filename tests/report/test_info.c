@@ -292,13 +292,13 @@ static void test_report__what_is_not_known_is_refused(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char message[128], option[64];
         snprintf(option, sizeof option, "rows=%s", bad[i]);
-        snprintf(message, sizeof message, "report memory: rows: '%s' is no number from 1 to 18446744073709551615",
+        snprintf(message, sizeof message, "report memory: rows: '%s' is not a number from 1 to 18446744073709551615",
                  bad[i]);
         assert_refused(trace, "memory", option, message);
     }
     assert_refused(trace, "check", "examples=100001", "at most 100000 examples are kept of a finding");
     assert_refused(trace, "check", "only=nonsense",
-                   "'nonsense' is no code of check; heddle check --explain lists them");
+                   "'nonsense' is not a code of check; heddle check --explain lists them");
     hd_trace_free(trace);
 }
 

@@ -1,7 +1,7 @@
 /* test_memory.c - allocations and frees paired, levels, peaks, leaks, oddities */
 #include "report/report_trace.h"
 
-#include "heddle/memory.h"
+#include "heddle/analysis/memory.h"
 
 enum { US = 1000, CPU = 0, CUDA = 1 };
 
@@ -477,7 +477,7 @@ static void test_memory__counters_are_added_and_nothing_else_changes(void **stat
         assert_int_equal(live, expected[i].live);
         assert_int_equal(hd_trace_track_at(counted, event.track)->kind, HD_TRACK_PROCESS);
     }
-    hd_memory *again = find(counted); /* counters are no events of memory */
+    hd_memory *again = find(counted); /* counters are not events of memory */
     assert_int_equal(again->found, 3);
     hd_memory_free(again);
     hd_trace_free(counted);

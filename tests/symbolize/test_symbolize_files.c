@@ -185,7 +185,7 @@ static void test_symbolize_files__a_root_holds_the_paths_of_modules(NO_STATE)
     assert_int_equal(seen.result, HD_SYMBOLIZE_NOT_FOUND);
 }
 
-/* ---- what is no file of symbols ---- */
+/* ---- what is not a file of symbols ---- */
 
 static void test_symbolize_files__pipes_devices_and_folders_are_not_opened(NO_STATE)
 {

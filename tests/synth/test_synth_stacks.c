@@ -14,7 +14,7 @@
 
 #include "dump.h"
 #include "fixtures.h"
-#include "heddle/launches.h"
+#include "heddle/analysis/launches.h"
 #include "heddle/synth.h"
 
 /* ---- helpers ---- */
@@ -92,7 +92,7 @@ static void assert_stub_names(hd_string stub, hd_string kernel)
     char *colon = strrchr(start, ':'), *space = strrchr(start, ' ');
     if (space) start = space + 1;
     if (colon && colon + 1 > start) start = colon + 1;
-    if (!strstr(text, start)) print_message("%s is no stub of %s\n", text, start);
+    if (!strstr(text, start)) print_message("%s is not a stub of %s\n", text, start);
     assert_non_null(strstr(text, start));
     assert_memory_equal(text, "__device_stub__Z", 16);
 }

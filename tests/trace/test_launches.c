@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "base/json/write.h"
+#include "heddle/analysis/launches.h"
 #include "heddle/builder.h"
-#include "heddle/launches.h"
 #include "model/roles/copy_ways.h"
 #include "model/roles/trace_roles.h"
 #include "random_trace.h"

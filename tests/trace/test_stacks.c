@@ -505,7 +505,7 @@ static void test_stacks__a_tree_upon_another_grows_on_its_own(void **state)
 
 /* ---- kept by the trace ---- */
 
-/* Trees whose text says something else than they: of a name that is none, and of bytes that are no UTF-8. */
+/* Trees whose text says something else than they: of a name that is none, and of bytes that are not UTF-8. */
 static hd_stacks *odd_tree(int which)
 {
     hd_stacks *tree;

@@ -6,8 +6,8 @@
 #include <sys/wait.h>
 
 #include "capture/session_support.h"
+#include "heddle/capture/uprobe.h"
 #include "heddle/stacks.h"
-#include "heddle/uprobe.h"
 
 typedef struct uprobe_run {
     const char *spec;

@@ -243,7 +243,7 @@ def check_other_files(heddle, folder):
 
 
 def check_absent(heddle, folder):
-    """A trace that is not next to its summary is not found: that is no error of the server."""
+    """A trace that is not next to its summary is not found: that is not an error of the server."""
     (folder / "alone").mkdir()
     shutil.copy(folder / "job.hds", folder / "alone")
     with Server(heddle, folder / "alone" / "job.hds") as server:

@@ -51,7 +51,7 @@ def number(chance):
 
 
 def event(chance, i):
-    """One event of a random sort, as bytes: some of it is no text at all."""
+    """One event of a random sort, as bytes: some of it is not text at all."""
     name, other = chance.choice(NAMES), chance.choice(NAMES)
     pid, tid = chance.randrange(3), chance.randrange(12)
     at = i * 3 + chance.randrange(40)
@@ -93,7 +93,7 @@ class Wrong(Exception):
 
 
 def no_constant(text):
-    raise Wrong("%s is no JSON" % text)
+    raise Wrong("%s is not JSON" % text)
 
 
 def unique(pairs):

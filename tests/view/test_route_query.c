@@ -59,7 +59,7 @@ static void test_query__cells_keep_what_they_are(void **state)
     maker_close(&m);
 }
 
-/* Texts that are no UTF-8, long ones, ones with NUL: the answer is JSON whatever they hold. */
+/* Texts that are not UTF-8, long ones, ones with NUL: the answer is JSON whatever they hold. */
 static void test_query__an_answer_is_json_whatever_texts_hold(void **state)
 {
     (void)state;

@@ -131,7 +131,7 @@ static void check_counters(const view_scene *scene)
     for (uint64_t r = 0; r < hd_trace_row_count(view_scene_trace(scene), HD_KIND_COUNTER); r++)
         timed += view_scene_track_of_event(scene, HD_KIND_COUNTER, r) != HD_NONE;
     assert_int_equal(samples, timed);
-    assert_int_equal(series, timed); /* "text" is no series */
+    assert_int_equal(series, timed); /* "text" is not a series */
 }
 
 static void test_scene__every_event_stands_on_one_track_and_rows_do_not_overlap(void **state)

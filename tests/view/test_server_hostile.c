@@ -204,7 +204,7 @@ static void test_hostile__encodings_and_tags_are_read_as_they_are_meant(void **s
     assert_false(view_etag_matches("\"bb\", b", "\"b\""));
 }
 
-/* ---- bytes that are no requests ---- */
+/* ---- bytes that are not requests ---- */
 
 static uint32_t next_random(uint32_t *seed)
 {

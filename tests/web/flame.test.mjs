@@ -318,7 +318,7 @@ test("a search says how much it matched, nested frames once", async page => {
   await page.fill("input", "forward|linear");
   assert.equal(await found(page), "Matched: 95.00 % (950.000 \u00b5s), 3 frames");
   await page.fill("input", "^all$");
-  assert.match(await found(page), /^Matched: 0\.00 %/, "the root is no frame");
+  assert.match(await found(page), /^Matched: 0\.00 %/, "the root is not a frame");
   await page.fill("input", "no such frame");
   assert.equal(await found(page), "Matched: 0.00 % (0 ns), 0 frames");
 });
@@ -338,7 +338,7 @@ test("Ctrl+F opens, Enter keeps, Escape clears", async page => {
   assert.equal(await page.locator(".chart path[fill='#e600e6']").count(), 0);
 });
 
-test("what is no regular expression is searched as it is; case matters with a capital", async page => {
+test("what is not a regular expression is searched as it is; case matters with a capital", async page => {
   await page.goto(address("small.svg"));
   await page.fill("input", "(Pageable");
   assert.match(await found(page), /^Matched: 4\.00 %/);

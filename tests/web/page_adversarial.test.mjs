@@ -84,7 +84,7 @@ for (const name of NAMES) {
 }
 
 for (const [name, what] of [["empty", /empty|no events|format/i], ["no_trace", /format|known|read/i]]) {
-  test(`${name}: the command says that it is no trace, and ends`, async () => {
+  test(`${name}: the command says that it is not a trace, and ends`, async () => {
     const done = spawnSync(heddle, ["view", "--no-open", "--port", "0", "--stop-after", "60", file(`${name}.json`)], {encoding: "utf8"});
     assert.equal(done.status, 1, done.stderr);
     assert.match(done.stderr, what);

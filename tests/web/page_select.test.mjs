@@ -239,7 +239,7 @@ test("a derived slice has details of its own, and is not busy in a selection", a
     return found;
   }, idle.id);
   await setState(page, "tab", "details");
-  await page.waitForFunction(() => /It is no event of the file/.test(document.querySelector("#pane").textContent));
+  await page.waitForFunction(() => /It is not an event of the file/.test(document.querySelector("#pane").textContent));
   const text = await page.textContent("#pane");
   assert.match(text, /When no stream of the device does any work/);
   await page.keyboard.press("]");

@@ -21,7 +21,7 @@ class NotClaimed(Exception):
 
 
 def is_refusal(error):
-    """A text that is no JSON, or a `raise` of the tool's own: not an exception that a library below it met."""
+    """A text that is not JSON, or a `raise` of the tool's own: not an exception that a library below it met."""
     if type(error).__name__ in ("JSONDecodeError", "UnicodeDecodeError"):
         return True
     last = traceback.extract_tb(error.__traceback__)[-1]

@@ -84,7 +84,7 @@ def damage():
     yield "quote", plain([], 'an unescaped " within a name', *whole(30), text=text.replace('"s7"', '"operator""s7"'))
     yield "backslash", plain([], "a path with single backslashes", *whole(30), text=text.replace('"s7"', '"C:\\user\\s7"'))
     yield "control", plain([], "a line feed and a tab within a name", *whole(30), text=text.replace('"s7"', '"s\n7\t"'))
-    yield "not-utf8", plain([], "a name that is no UTF-8", *whole(30), text=text.encode().replace(b'"s7"', b'"s\xff\xfe7"'))
+    yield "not-utf8", plain([], "a name that is not UTF-8", *whole(30), text=text.encode().replace(b'"s7"', b'"s\xff\xfe7"'))
     yield "byte-order-mark", plain([], "a byte order mark", *whole(30), text=b"\xef\xbb\xbf" + text.encode())
     yield "empty-events", plain([], "{} and null among the events", *whole(30), text=text.replace('{\n"ph"', '{}, null, {\n"ph"', 1))
     yield "two-texts", plain([], "two whole texts, one behind the other", *whole(60), text=text + "\n" + text.replace('"s', '"t'))
@@ -188,9 +188,9 @@ def runs():
     yield "collectives-by-name", "eight libraries' collectives, and three kernels that are none", (run := names_of_collectives()), kineto_with(run), {}
     run = training(55, 1)
     cover = [x("## forward ##", relative(0), 3000, 0, 7, "gpu_user_annotation")]
-    yield "gpu-annotation", "an annotation covers the stream: it is no activity", run, kineto_with(run, *cover), {}
+    yield "gpu-annotation", "an annotation covers the stream: it is not an activity", run, kineto_with(run, *cover), {}
     waits = [x("Stream Wait Event", relative(30 + 90 * i), 60, 0, 7, "cuda_sync", args={"stream": 7, "device": 0, "correlation": 9000 + i}) for i in range(3)]
-    yield "gpu-waits", "waits for events on a stream are no activity", (run := training(56, 1)), kineto_with(run, *waits), {}
+    yield "gpu-waits", "waits for events on a stream are not activity", (run := training(56, 1)), kineto_with(run, *waits), {}
     run = training(57, 1)
     run.activities.append(Activity(KERNEL, "lost_times", "compute", -chrome.RELATIVE_US * 1000, 0, call=run.call("cudaLaunchKernel", 3000), id=run.next_id))
     truth_of = truth(run)

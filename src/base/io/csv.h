@@ -34,7 +34,7 @@ typedef struct hd_csv {
     bool ended;
 } hd_csv;
 
-/* The next record that is no empty line; HD_END. Errors: of hd_input_next; MEMORY. */
+/* The next record that is not an empty line; HD_END. Errors: of hd_input_next; MEMORY. */
 hd_status hd_csv_next(hd_csv *csv, hd_error *err);
 void hd_csv_deinit(hd_csv *csv);
 

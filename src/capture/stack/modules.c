@@ -236,7 +236,7 @@ uint64_t hd_session_perf_map(hd_session *session, const char *path)
         size_t size = strlen(line);
         bool is_whole = size < sizeof line - 1 || line[size - 1] == '\n';
         if (is_start && is_whole) count += add_function(session, line, size);
-        is_start = is_whole; /* the rest of a line that is too long is no line */
+        is_start = is_whole; /* the rest of a line that is too long is not a line */
     }
     fclose(file);
     return count;

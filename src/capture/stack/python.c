@@ -27,7 +27,8 @@ typedef struct layout {
     uint8_t code, previous, place, owner, is_entry;                    /* in a frame. is_entry: 3.11, else 0 */
     uint8_t first_line, file, name, lines, first_traced, instructions; /* in code */
     uint8_t ascii, compact;                                            /* in a text: where its characters are */
-    uint8_t outermost; /* in the thread's state: a frame below all others, which is no entry frame. 0: there is none */
+    uint8_t
+        outermost; /* in the thread's state: a frame below all others, which is not an entry frame. 0: there is none */
 } layout;
 
 static const layout layouts[] = {

@@ -4,7 +4,7 @@
 
 #include "capture/uprobe/elf.h"
 #include "capture/uprobe/search.h"
-#include "heddle/uprobe.h"
+#include "heddle/capture/uprobe.h"
 
 enum { UPROBE_WANTS_MAX = 64 };
 

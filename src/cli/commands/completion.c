@@ -89,7 +89,7 @@ static int run(cli_run *run)
             cli_print(run, "%s", shells[i].script);
         return CLI_OK;
     }
-    return cli_usage_error(run, "'%.60s' is no shell that is known: bash, zsh or fish", run->operands[0]);
+    return cli_usage_error(run, "'%.60s' is not a shell that is known: bash, zsh or fish", run->operands[0]);
 }
 
 const cli_command cmd_completion = {

@@ -11,9 +11,9 @@
 #include "cli/report_out.h"
 #include "cli/shared_options.h"
 #include "cli/times.h"
+#include "heddle/capture/mpi.h"
 #include "heddle/convert.h"
 #include "heddle/fix.h"
-#include "heddle/mpi.h"
 #include "heddle/symbolize.h"
 
 struct convert_options {

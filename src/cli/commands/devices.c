@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "heddle/devices.h"
+#include "heddle/capture/devices.h"
 
 struct devices_options {
     const char *root, *nvml;

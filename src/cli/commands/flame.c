@@ -102,7 +102,7 @@ static hd_status add_file(hd_flame *flame, cli_run *run, const char *path, const
     return status;
 }
 
-/* Weights of one event are no sum with those of another: which were taken, and which were left. */
+/* Weights of one event are not added to those of another: which were taken, and which were left. */
 static void say_event(cli_run *run, const hd_flame *flame)
 {
     cli_printer p = {.run = run, .to_stderr = true};

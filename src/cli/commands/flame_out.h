@@ -3,7 +3,7 @@
 #define HD_CLI_COMMANDS_FLAME_OUT_H
 
 #include "cli/printer.h"
-#include "heddle/flame.h"
+#include "heddle/analysis/flame.h"
 #include "heddle/report.h"
 
 typedef struct flame_out {

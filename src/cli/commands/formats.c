@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "cli/report_out.h"
-#include "heddle/launches.h"
+#include "heddle/analysis/launches.h"
 
 static hd_status make_table(hd_table **out, bool all, hd_error *err)
 {

@@ -9,8 +9,8 @@
 #include "cli/report_out.h"
 #include "cli/shared_options.h"
 #include "cli/times.h"
-#include "heddle/graph.h"
-#include "heddle/launches.h"
+#include "heddle/analysis/graph.h"
+#include "heddle/analysis/launches.h"
 #include "heddle/pass.h"
 
 struct graph_options {

@@ -6,7 +6,7 @@
 
 #include "cli/job_in.h"
 #include "cli/shared_options.h"
-#include "heddle/mpi.h"
+#include "heddle/capture/mpi.h"
 
 struct job_options {
     const char *output, *ranks;

@@ -9,8 +9,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "heddle/analysis/memory.h"
 #include "heddle/format.h"
-#include "heddle/memory.h"
 #include "heddle/report.h"
 
 static const char *const tables[] = {"memory",   "devices",  "categories", "peak",   "leaks",

@@ -1,4 +1,4 @@
-/* replay.c - heddle replay: a trace run again, as it is and with changes (heddle/replay.h) */
+/* replay.c - heddle replay: a trace run again, as it is and with changes (heddle/analysis/replay.h) */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "cli/report_out.h"
 #include "cli/shared_options.h"
 #include "cli/table_out.h"
-#include "heddle/replay.h"
+#include "heddle/analysis/replay.h"
 
 struct replay_options {
     cli_given given; /* those of the replay */

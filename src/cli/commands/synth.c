@@ -7,7 +7,7 @@
 
 #include "cli/commands/synth_options.h"
 #include "cli/report_out.h"
-#include "heddle/job.h"
+#include "heddle/analysis/job.h"
 #include "heddle/table.h"
 
 /* ---- names of files ---- */

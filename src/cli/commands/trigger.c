@@ -5,7 +5,7 @@
 
 #include "cli/report_out.h"
 #include "cli/times.h"
-#include "heddle/trigger.h"
+#include "heddle/capture/trigger.h"
 
 struct trigger_options {
     const char *duration;
@@ -64,7 +64,7 @@ static int parse_pid(cli_run *run, int64_t *out, const char *text)
     errno = 0;
     *out = strtoll(text, &end, 10);
     if (errno == 0 && end != text && !*end && *out > 0) return CLI_OK;
-    return cli_usage_error(run, "'%.40s' is no id of a process", text);
+    return cli_usage_error(run, "'%.40s' is not an id of a process", text);
 }
 
 static bool has_errors(const hd_table *captures)

@@ -21,8 +21,8 @@
 #include "cli/report_out.h"
 #include "cli/shared_options.h"
 #include "cli/times.h"
-#include "heddle/devices.h"
-#include "heddle/diff.h"
+#include "heddle/analysis/diff.h"
+#include "heddle/capture/devices.h"
 #include "heddle/view.h"
 
 extern char **environ;

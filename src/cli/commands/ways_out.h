@@ -3,7 +3,7 @@
 #define HD_CLI_COMMANDS_WAYS_OUT_H
 
 #include "cli/cli.h"
-#include "heddle/devices.h"
+#include "heddle/capture/devices.h"
 #include "heddle/table.h"
 
 void ways_print(cli_run *run, const hd_devices *devices);

@@ -134,7 +134,7 @@ static uint64_t offset_of(const place *at, const char *p)
 
 typedef enum step { STEP_ON, STEP_NEED_MORE, STEP_CLOSED, STEP_STOPPED } step;
 
-/* An element that is no event: kept as its JSON text. */
+/* An element that is not an event: kept as its JSON text. */
 static bool add_raw(chrome_parser *parser, const char *text, size_t size, uint64_t offset)
 {
     hd_row row = hd_row_of(HD_KIND_OTHER, 0);
@@ -181,7 +181,7 @@ static void take_back_comma(place *at)
     at->after_value = true;
 }
 
-/* An event the strict parser refused, or bytes that are no element at all. */
+/* An event the strict parser refused, or bytes that are not elements at all. */
 static step repair_element(place *at)
 {
     chrome_parser *parser = at->parser;

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/memory/vector.h"
 #include "format/chrome/chrome.h"
-#include "heddle/launches.h"
+#include "heddle/analysis/launches.h"
 
 enum seen {
     SEEN_PH = 1,

@@ -50,7 +50,7 @@ static hd_status next_byte(chrome_reader *reader, char *out)
         if (left(reader) || reader->input_ended) break;
         if (spaces > CHROME_ITEM_LIMIT)
             return hd_error_set(reader->err, HD_ERR_LIMIT, hd_input_path(reader->input), reader->rest.offset,
-                                "%d MiB of white space: this is no trace", CHROME_ITEM_LIMIT >> 20);
+                                "%d MiB of white space: this is not a trace", CHROME_ITEM_LIMIT >> 20);
         HD_TRY(chrome_fill(reader, reader->chunk_size));
     }
     *out = left(reader) ? *here(reader) : 0;
@@ -211,7 +211,7 @@ static hd_status read_array(chrome_reader *reader, bool in_object)
     return HD_OK;
 }
 
-/* Bytes between members that are no members. */
+/* Bytes between members that are not members. */
 static hd_status skip_garbage(chrome_reader *reader)
 {
     enum { LONGEST_KEY = 64 }; /* of the events, with space: one that the buffer cuts is looked at again */

@@ -285,7 +285,7 @@ enum {
     PF_PERF_SAMPLE_COUNTER = 6,   /* value of the sampled counter */
     PF_PERF_SAMPLE_UNWIND_ERROR = 16,
     PF_PERF_SAMPLE_LOST = 17,           /* records, in the kernel: no sample */
-    PF_PERF_SAMPLE_SKIPPED = 18,        /* why it is no sample */
+    PF_PERF_SAMPLE_SKIPPED = 18,        /* why it is not a sample */
     PF_PERF_SAMPLE_PRODUCER_EVENT = 19, /* no sample */
     PF_CPU_KERNEL = 1,
     PF_CPU_USER = 2,

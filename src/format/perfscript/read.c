@@ -37,9 +37,9 @@ static const hd_stack_code codes[] = {
     [LINE_LONG] = {"perf-script.line-too-long", HD_LEDGER_LOSS, " is longer than 16 MiB"},
     [STACK_ORPHAN] = {"perf-script.frame-without-sample", HD_LEDGER_LOSS, " belongs to no sample"},
     [FRAMES_MANY] = {"perf-script.stack-too-deep", HD_LEDGER_LOSS, " is deeper than 65,536 frames"},
-    [TEXT_UTF8] = {"perf-script.utf8", HD_LEDGER_REPAIR, " is no UTF-8"},
+    [TEXT_UTF8] = {"perf-script.utf8", HD_LEDGER_REPAIR, " is not UTF-8"},
     [COMM_CHANGED] = {"perf-script.comm-changed", HD_LEDGER_NOTE, " gives a thread another name"},
-    [RECORD] = {"perf-script.record", HD_LEDGER_LOSS, " is no sample"},
+    [RECORD] = {"perf-script.record", HD_LEDGER_LOSS, " is not a sample"},
     [SOURCE_LINE] = {"perf-script.source-line", HD_LEDGER_LOSS, " is a place in the source"},
     [TIME_LOST] = {"perf-script.time", HD_LEDGER_LOSS, " has a time beyond 2^63 ns"},
 };

@@ -69,7 +69,7 @@ int64_t pickle_int_of(const pickle_reader *r, pickle_value dict, const char *key
 
 /* The string id of a text, with invalid UTF-8 repaired. */
 hd_status pickle_intern(pickle_reader *r, uint32_t *out, pickle_value v);
-/* An argument of the row; key NULL: key_id. Absent values and None are no argument. */
+/* An argument of the row; key NULL: key_id. Absent values and None are not arguments. */
 hd_status pickle_add_arg(pickle_reader *r, const char *key, uint32_t key_id, hd_arg_type type, int64_t bits);
 hd_status pickle_add_value(pickle_reader *r, const char *key, uint32_t key_id, pickle_value v);
 hd_status pickle_add_stack(pickle_reader *r, pickle_value frames);

@@ -26,7 +26,7 @@ typedef enum pprof_code {
     PPROF_VALUE_COUNT, /* a sample has more or fewer values than there are types */
     PPROF_LABEL,       /* more labels than fit */
     PPROF_UTF8,
-    PPROF_LINE,         /* of a text, that is no sample */
+    PPROF_LINE,         /* of a text, that is not a sample */
     PPROF_SIGNAL_FRAMES /* of the profiler's own signal handler */
 } pprof_code;
 

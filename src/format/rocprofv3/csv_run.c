@@ -81,7 +81,7 @@ static hd_status read_header(csv_table *t, hd_error *err)
         return hd_error_set(err, HD_ERR_FORMAT, NULL, 0, "its columns are those of no table that rocprofv3 writes");
     t->domain = table_sorts[sort].domain;
     t->column_count = t->csv.expected = t->csv.count;
-    t->short_rows += t->csv.has_zero; /* a column without its name is no field of its rows */
+    t->short_rows += t->csv.has_zero; /* a column without its name is not a field of its rows */
     for (size_t i = 0; i < t->csv.count; i++) {
         hd_csv_field *name = &t->csv.fields[i];
         t->fields[i] = rocprof_csv_field(&argument, name->data, name->size);

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/json/json.h"
 #include "format/sbt/write.h"
-#include "heddle/launches.h"
+#include "heddle/analysis/launches.h"
 #include "model/roles/copy_ways.h"
 #include "trace/text.h"
 

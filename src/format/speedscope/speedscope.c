@@ -176,7 +176,7 @@ static hd_status read_shared(reader *r, const char **at, bool frames)
 
 /* ---- values ---- */
 
-/* In the unit of the profile, or in ns; false: it is no number, or beyond int64. */
+/* In the unit of the profile, or in ns; false: it is not a number, or beyond int64. */
 static hd_status take_value(reader *r, hd_fixed *out, bool *out_is, const value_unit *unit, const char **at)
 {
     hd_walk_span span;

@@ -268,7 +268,7 @@ void sq_add_real(sq_worker *worker, uint32_t key, double value);
 void sq_add_value(sq_worker *worker, uint32_t key, const sq_strings *labels, const sq_value *value);
 /* A field as an argument, if it is a number. */
 void sq_add_field(sq_worker *worker, const char *key, int field);
-/* The same of a field that may be text or have a fraction; text that is no number is one. */
+/* The same of a field that may be text or have a fraction; text that is not a number is one. */
 void sq_add_number(sq_worker *worker, uint32_t key, int field);
 /* "[x,y,z]" under the key, if all three are there. */
 void sq_add_three(sq_worker *worker, uint32_t key, const int64_t numbers[3]);

@@ -200,7 +200,7 @@ static bool ends_type(const lexer *l)
            is(l, "REFERENCES") || is(l, "GENERATED") || is(l, "AS");
 }
 
-/* As a record has it: a whole number is an integer, also of type REAL. false: it is no number. */
+/* As a record has it: a whole number is an integer, also of type REAL. false: it is not a number. */
 static bool parse_number(sq_value *out, const char *text, size_t size, bool is_negative)
 {
     char copy[80], *end;

@@ -31,7 +31,7 @@ hd_status tfmemory_collect(tfmemory_reader *r, const char **at, bool sampled)
         size_t n = r->snapshot_count;
         if (!hd_grow((void **)&r->snapshots, &r->snapshot_capacity, n, sizeof *r->snapshots)) return HD_NOMEM(r->err);
         r->snapshots[n] = (snapshot){.place = n, .offset = (size_t)(*at - r->walk.text), .sampled = sampled};
-        if (**at != '{') HD_TRY(hd_walk_lose(&r->walk, *at, "a snapshot that is no object"));
+        if (**at != '{') HD_TRY(hd_walk_lose(&r->walk, *at, "a snapshot that is not an object"));
         HD_TRY(hd_walk_skip(&r->snapshots[n].span, &r->walk, at));
         r->snapshot_count += *r->snapshots[n].span.data == '{';
     }

@@ -62,7 +62,7 @@ hd_status tfmemory_int(tfmemory_reader *r, int64_t *out, const char **at)
     HD_TRY(take_value(r, &value, at));
     value = without_quotes(value);
     if (hd_fixed_parse_whole(out, value.data, value.size)) return HD_OK; /* 1.5e3 is one, too */
-    return hd_walk_damaged(&r->walk, start, "a time that is no 64-bit integer");
+    return hd_walk_damaged(&r->walk, start, "a time that is not a 64-bit integer");
 }
 
 /* ---- arguments ---- */

@@ -116,7 +116,7 @@ struct tp_place {
     hd_map devices; /* -> number, + 1 */
     int64_t correlations;
     hd_bytes text;
-    uint64_t repaired; /* texts that are no UTF-8 */
+    uint64_t repaired; /* texts that are not UTF-8 */
     uint64_t events;
     bool no_instants;       /* the caller stores them otherwise */
     uint64_t switches_lost; /* a CPU's thread was another than the last switch said */

@@ -7,7 +7,7 @@
 #include "format/numbers.h"
 #include "format/stack_text.h"
 #include "format/xplane/xplane.h"
-#include "heddle/launches.h"
+#include "heddle/analysis/launches.h"
 #include "trace/text.h"
 
 __extension__ typedef __int128 picoseconds;

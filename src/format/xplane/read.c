@@ -251,7 +251,7 @@ static hd_status read_host(xplane_reader *r, hd_input *input)
     HD_TRY(hd_input_peek(input, &head, &size, r->err));
     if (xplane_is_text_copy(head, size))
         return hd_error_set(r->err, HD_ERR_DAMAGED, NULL, 0,
-                            "an XPlane that was copied as text: bytes that are no UTF-8 were replaced by U+FFFD, and "
+                            "an XPlane that was copied as text: bytes that are not UTF-8 were replaced by U+FFFD, and "
                             "its numbers are lost. Copy the original anew, as binary");
     r->first_track = hd_trace_track_count(hd_builder_trace(r->builder));
     r->planes_before = r->plane_count;

@@ -154,7 +154,7 @@ static const hd_proto_member value_members[] = {
     [HD_PROTO_VARINT(7)] = HD_MEMBER(HD_PUT_VALUE, stat_value, ref),
 };
 
-/* Bytes that are no text. */
+/* Bytes that are not text. */
 static hd_status base64_of(uint32_t *out, xplane_reader *r, hd_proto_span bytes)
 {
     r->text.size = 0;

@@ -135,7 +135,7 @@ typedef struct xplane_reader {
 
 /* Whether a plane with a known name begins there. */
 bool xplane_is_plane(const unsigned char *head, size_t size);
-/* Did something copy the file as text, so that bytes which are no UTF-8 are lost? */
+/* Did something copy the file as text, so that bytes which are not UTF-8 are lost? */
 bool xplane_is_text_copy(const unsigned char *head, size_t size);
 hd_status xplane_read(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err);
 hd_status xplane_read_folder(hd_builder *builder, const char *folder, const hd_read_options *options, hd_error *err);

@@ -6,7 +6,7 @@
 #ifndef HD_MODEL_CLASS_CLASS_H
 #define HD_MODEL_CLASS_CLASS_H
 
-#include "heddle/launches.h"
+#include "heddle/analysis/launches.h"
 #include "model/args/args.h"
 
 typedef enum gpu_class { GPU_COMPUTE, GPU_COMMUNICATION, GPU_COPY, GPU_CLASSES } gpu_class;

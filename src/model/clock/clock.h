@@ -20,7 +20,7 @@ typedef struct hd_clock_span {
     int64_t start_ns, length_ns;
 } hd_clock_span;
 
-/* Whether they are no further apart than their total length: else they are of different runs. */
+/* Whether they are not further apart than their total length: else they are of different runs. */
 bool hd_clock_is_one_run(const hd_clock_span *spans, size_t count);
 
 #endif

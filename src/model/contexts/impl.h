@@ -2,7 +2,7 @@
 #ifndef HD_MODEL_CONTEXTS_IMPL_H
 #define HD_MODEL_CONTEXTS_IMPL_H
 
-#include "heddle/launches.h"
+#include "heddle/analysis/launches.h"
 #include "model/contexts/contexts.h"
 #include "model/roles/trace_roles.h"
 #include "trace/index/lane_index.h"

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory/large.h"
-#include "heddle/launches.h"
+#include "heddle/analysis/launches.h"
 #include "model/flows/bind.h"
 #include "model/flows/forward.h"
 #include "trace/lazy.h"

@@ -10,7 +10,7 @@
 #include "base/map.h"
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
-#include "heddle/launches.h"
+#include "heddle/analysis/launches.h"
 #include "model/flows/bind.h"
 #include "model/roles/trace_roles.h"
 

@@ -151,7 +151,7 @@ static uint32_t guess_of(const launch_ties *ties, uint32_t of, const uint32_t *t
 
 /* ---- whose rows they are ---- */
 
-/* A device's number as its pid is no process. */
+/* A device's number as its pid is not a process. */
 static bool makes_calls(const launch_finder *f, const bool *calls, uint32_t lane)
 {
     uint32_t process = f->processes[lane];

@@ -1,6 +1,6 @@
 /* recorder.h - collectives as PyTorch's flight recorder has them
  *
- * In: a trace. Out: its entries, in the order of their rows. They are no GPU activities: a watchdog thread notices, up to
+ * In: a trace. Out: its entries, in the order of their rows. They are not GPU activities: a watchdog thread notices, up to
  * a second late, that a collective started or is complete.
  */
 #ifndef HD_MODEL_RECORDER_RECORDER_H

@@ -41,7 +41,7 @@ typedef struct convention {
     uint8_t sort; /* of PROCESS and LABELS; of ROW within a device's process */
 } convention;
 
-/* Keys added by our own readers and writers are no evidence for a producer: baseTimeNanoseconds, distributedInfo and
+/* Keys added by our own readers and writers are not evidence for a producer: baseTimeNanoseconds, distributedInfo and
  * deviceProperties, which Kineto has as well. */
 /* clang-format off */
 static const convention conventions[] = {

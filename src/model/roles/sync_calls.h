@@ -2,7 +2,7 @@
 #ifndef HD_MODEL_ROLES_SYNC_CALLS_H
 #define HD_MODEL_ROLES_SYNC_CALLS_H
 
-#include "heddle/launches.h"
+#include "heddle/analysis/launches.h"
 
 typedef enum hd_sync_kind {
     HD_SYNC_NONE,

@@ -10,7 +10,7 @@
 
 #include <stdatomic.h>
 
-#include "heddle/launches.h"
+#include "heddle/analysis/launches.h"
 
 /* The kind of a track of slices, by its type and the names of its process and itself. */
 typedef enum hd_row_sort {

@@ -79,7 +79,7 @@ static hd_status rank_is_wanted(bool *out, const char *list, int64_t rank, hd_er
         size_t size = strcspn(at, ",");
         if (!hd_fixed_parse_whole(&wanted, at, size))
             return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
-                                "rank: '%.60s' is no list of whole numbers, such as 0,3", list);
+                                "rank: '%.60s' is not a list of whole numbers, such as 0,3", list);
         *out |= wanted == rank;
         at += size;
     }

@@ -6,7 +6,7 @@
 #ifndef HD_MODEL_SCOPE_SCOPE_H
 #define HD_MODEL_SCOPE_SCOPE_H
 
-#include "heddle/launches.h"
+#include "heddle/analysis/launches.h"
 #include "heddle/report.h"
 #include "model/class/class.h"
 #include "model/pattern/pattern.h"

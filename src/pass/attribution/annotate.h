@@ -3,7 +3,7 @@
 #define HD_PASS_ATTRIBUTION_ANNOTATE_H
 
 #include "base/json/write.h"
-#include "heddle/attribution.h"
+#include "heddle/analysis/attribution.h"
 #include "pass/attribution/map.h"
 #include "pass/copy/copy.h"
 

@@ -7,13 +7,13 @@
  *   slices   launches that still have no rule                            -> launch_stack
  * A launch with a rule is never changed by a later step; neither is a work_stack whose work_rule is set.
  *
- * In: the GPU's trace, and that of the CPU's samples. Out: a stack for each launch (heddle/attribution.h). Begin
+ * In: the GPU's trace, and that of the CPU's samples. Out: a stack for each launch (heddle/analysis/attribution.h). Begin
  * with attribution.c.
  */
 #ifndef HD_PASS_ATTRIBUTION_ATTRIBUTION_H
 #define HD_PASS_ATTRIBUTION_ATTRIBUTION_H
 
-#include "heddle/attribution.h"
+#include "heddle/analysis/attribution.h"
 
 /* Activities whose slice has a stack: sets their work_stack and HD_RULE_GIVEN, and launch_stack and launch_rule of
  * their launch (unless they are nodes of a graph: those may have creation stacks below, which are not the launch's). */

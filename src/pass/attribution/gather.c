@@ -90,7 +90,7 @@ static hd_string bare_frame(hd_string name)
 }
 
 /* The kernel's name in "__device_stub__Z6kernelPf", "__device_stub__Z6kernelPf(float*)",
- * "_ZL25__device_stub__Z6kernelPfPf" and HIP's "__device_stub__kernel(float*)"; empty: the frame is no stub. */
+ * "_ZL25__device_stub__Z6kernelPfPf" and HIP's "__device_stub__kernel(float*)"; empty: the frame is not a stub. */
 static hd_string stub_kernel(hd_string frame)
 {
     static const char word[] = "__device_stub__";

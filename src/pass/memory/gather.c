@@ -87,7 +87,7 @@ typedef struct said {
     hd_memory_event event;
     hd_memory_pool pool;    /* its names only */
     uint32_t category, op;  /* string ids */
-    bool has_bytes, is_bad; /* bad: the size is no number */
+    bool has_bytes, is_bad; /* bad: the size is not a number */
 } said;
 
 static void take_bytes(said *out, int64_t bytes, bool known)

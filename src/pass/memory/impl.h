@@ -1,12 +1,12 @@
 /* impl.h - shared by the files of hd_memory_new
  *
- * In: a trace. Out: hd_memory (heddle/memory.h): allocations paired with frees, and stacks. Begin with memory.c.
+ * In: a trace. Out: hd_memory (heddle/analysis/memory.h): allocations paired with frees, and stacks. Begin with memory.c.
  */
 #ifndef HD_PASS_MEMORY_IMPL_H
 #define HD_PASS_MEMORY_IMPL_H
 
 #include "base/map.h"
-#include "heddle/memory.h"
+#include "heddle/analysis/memory.h"
 
 __extension__ typedef __int128 memory_sum; /* sums of 2^32 sizes of 64 bits fit */
 

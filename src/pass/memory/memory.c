@@ -1,5 +1,5 @@
 /* memory.c - allocations and frees of a trace: finds, sorts and pairs them, and adds stacks */
-#include "heddle/memory.h"
+#include "heddle/analysis/memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>

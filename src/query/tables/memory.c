@@ -1,7 +1,7 @@
 /* memory.c - the tables `memory_event`, `stack_frame` and `stack_sample` */
 #include <stdlib.h>
 
-#include "heddle/memory.h"
+#include "heddle/analysis/memory.h"
 #include "query/tables/rows.h"
 #include "trace/stacks/trace_stacks.h"
 

@@ -8,7 +8,7 @@
 #ifndef HD_REPORT_CHECK_CHECK_H
 #define HD_REPORT_CHECK_CHECK_H
 
-#include "heddle/launches.h"
+#include "heddle/analysis/launches.h"
 #include "heddle/report.h"
 #include "report/spans.h"
 

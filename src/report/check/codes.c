@@ -83,7 +83,8 @@ const hd_check_code check_codes[CHECK_CODES] = {
                                    "viewers ignore it: its begin was before the recording, or ids differ"},
     [CHECK_ASYNC_WITHOUT_END] = {"async-without-end", "warning", "the begin of an async slice that has no end",
                                  "viewers draw it to the end of the trace: it was cut, or ids differ"},
-    [CHECK_COUNTER_NOT_NUMERIC] = {"counter-not-numeric", "warning", "a counter sample with a value that is no number",
+    [CHECK_COUNTER_NOT_NUMERIC] = {"counter-not-numeric", "warning",
+                                   "a counter sample with a value that is not a number",
                                    "viewers skip the sample or read it as 0: write numbers"},
     [CHECK_SPAN_OVER_YEAR] = {"span-over-year", "warning", "the trace lasts more than a year",
                               "events of two clocks are mixed: see time-outlier for those that stand apart"},
@@ -196,7 +197,7 @@ static hd_status valid_list(const char *list, hd_error *err)
         size_t size = strcspn(at, ",");
         if (!size || (!hd_check_code_find(at, size) && !may_be_reader_code(at, size)))
             return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
-                                "'%.*s' is no code of check; heddle check --explain lists them",
+                                "'%.*s' is not a code of check; heddle check --explain lists them",
                                 (int)(size < 60 ? size : 60), at);
         at += size + (at[size] == ',');
     }

@@ -1,13 +1,13 @@
 /* launches.c - GPU activities and the calls that launched them, by correlation id
  *
- * Joined as in heddle/launches.h. In a recording of one side only, every partner is missing: then single events are not
+ * Joined as in heddle/analysis/launches.h. In a recording of one side only, every partner is missing: then single events are not
  * reported. An activity is early if it starts before its call and no other call comes before it: ids of one process
  * that was recorded twice give no false alarm. Calls whose activity a graph launches later are complete.
  */
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "heddle/launches.h"
+#include "heddle/analysis/launches.h"
 #include "model/trust/trust.h"
 #include "report/check/check.h"
 #include "report/report.h"

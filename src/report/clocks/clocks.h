@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "base/bytes.h"
-#include "heddle/clocks.h"
+#include "heddle/analysis/clocks.h"
 
 __extension__ typedef __int128 clock_i128;
 

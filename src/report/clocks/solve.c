@@ -340,7 +340,8 @@ static hd_status check_arguments(size_t host_count, const hd_clock_hint *hints, 
                                  const hd_clock_options *o, hd_error *err)
 {
     const char *wrong = NULL;
-    if (host_count == 0 || host_count >= UINT32_MAX || o->reference >= host_count) wrong = "the reference is no host";
+    if (host_count == 0 || host_count >= UINT32_MAX || o->reference >= host_count)
+        wrong = "the reference is not a host";
     if (o->skew_ns < 0 || !(o->drift_ppm >= 0) || o->drift_ppm > 1e5) wrong = "a limit of clocks makes no sense";
     for (size_t i = 0; i < hint_count && !wrong; i++) {
         if (hints[i].host >= host_count) wrong = "a hint of a host that is none";

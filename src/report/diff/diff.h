@@ -10,7 +10,7 @@
 #ifndef HD_REPORT_DIFF_DIFF_H
 #define HD_REPORT_DIFF_DIFF_H
 
-#include "heddle/diff.h"
+#include "heddle/analysis/diff.h"
 #include "report/gpu/gaps.h"
 
 /* ---- a side ---- */

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/sorted.h"
-#include "heddle/memory.h"
+#include "heddle/analysis/memory.h"
 #include "model/collectives/collectives.h"
 #include "report/diff/diff.h"
 #include "report/gpu/peaks.h"

@@ -2,7 +2,7 @@
 #ifndef HD_REPORT_DIFF_RESULT_H
 #define HD_REPORT_DIFF_RESULT_H
 
-#include "heddle/diff.h"
+#include "heddle/analysis/diff.h"
 
 enum { DIFF_TABLES = 10 };
 

@@ -42,7 +42,7 @@ static bool find_stretches(stretches *out, const hd_diff_side *s)
 
 enum { WARM_UP_STEPS = 4 };
 
-/* Sets `skip` of the samples that are no step like the others. */
+/* Sets `skip` of the samples that are not steps like the others. */
 static bool skip_some(bool *skip, const hd_diff_side *s, const stretch *of)
 {
     const diff_sample *samples = &s->samples[of->first];

@@ -6,7 +6,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "heddle/launches.h"
+#include "heddle/analysis/launches.h"
 #include "report/findings/finding.h"
 
 /* Longer texts before those that they contain. */

@@ -294,7 +294,7 @@ hd_status findings_read_texts(uint32_t **out, const findings *f, const char *nam
 hd_status findings_prepare(findings *f, const hd_report_input *input, const gpu_options *options, hd_error *err)
 {
     gpu_options by_step = *options;
-    by_step.by = gpu_steps_are_guessed(options) ? NULL : "step"; /* guessed steps are no base of a finding */
+    by_step.by = gpu_steps_are_guessed(options) ? NULL : "step"; /* no finding rests on guessed steps */
     f->input = input;
     HD_TRY(gpu_scope_init(&f->scope, input, &by_step, GPU_BY_STEP, err));
     f->scope.options = options;

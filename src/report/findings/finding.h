@@ -2,7 +2,7 @@
  *
  * A finding is data: a code, the measured amount and the whole it is part of, an upper bound of the saving and its
  * method, and the advice. The sentence is made from it. Rules find them: a rule is a file in host/ or device/ and a
- * line in list.c. A rule claims nodes of the graph (heddle/graph.h): each nanosecond of a node is one rule's, the first
+ * line in list.c. A rule claims nodes of the graph (heddle/analysis/graph.h): each nanosecond of a node is one rule's, the first
  * that claims it, so that no time is in two findings. Bounds come from these claims (bounds.c), never from sums of
  * durations:
  *
@@ -182,7 +182,7 @@ uint32_t findings_name(const findings *f, uint32_t node); /* string; HD_STRING_N
 /* By index of works the number that an argument of this name has, NAN where there is none; *out NULL: no event has such
  * an argument. The caller frees it with hd_large_free. */
 hd_status findings_read_numbers(double **out, const findings *f, const char *name, hd_error *err);
-/* The same of texts, or of what is no text as it is written: strings; HD_STRING_NONE. */
+/* The same of texts, or of what is not text as it is written: strings; HD_STRING_NONE. */
 hd_status findings_read_texts(uint32_t **out, const findings *f, const char *name, hd_error *err);
 static inline bool findings_is_work(const findings *f, uint32_t node)
 {

@@ -434,7 +434,7 @@ static const hd_report_column steps_columns[] = {
 static const hd_report_column breakdown_columns[] = {
     DEVICE,
     {"span", HD_VALUE_DURATION, "from the first start of its work to the last end"},
-    {"compute", HD_VALUE_DURATION, "a kernel that is no communication, or a set, runs"},
+    {"compute", HD_VALUE_DURATION, "a kernel that is not communication, or a set, runs"},
     {"exposed_communication", HD_VALUE_DURATION, "communication runs, and no compute"},
     {"exposed_copy", HD_VALUE_DURATION, "a copy runs, and neither compute nor communication"},
     {"idle", HD_VALUE_DURATION, "nothing runs"},

@@ -39,7 +39,7 @@ static unsigned measured_at(const gpu_aggregate *a, size_t at)
 static void measure(gpu_aggregate *a, size_t at, const struct hd_report_fill *fill)
 {
     struct gpu_measured *m = &a->measured[measured_at(a, at)];
-    if (fill->how < GPU_UNKNOWN || at < a->groups.key_size) return; /* it is no sum, and may be no int64_t */
+    if (fill->how < GPU_UNKNOWN || at < a->groups.key_size) return; /* it is not a sum, and may be no int64_t */
     if (m == &a->measured[a->measured_count]) {
         assert(a->measured_count < GPU_MEASURED);
         a->measured_count++;

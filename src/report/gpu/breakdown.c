@@ -225,7 +225,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 static const hd_report_column breakdown_columns[] = {
     GPU_COLUMNS_DEVICE,
     {"span", HD_VALUE_DURATION, "from the first start to the last end of its activities"},
-    {"compute", HD_VALUE_DURATION, "a kernel that is no communication, or a memset, runs"},
+    {"compute", HD_VALUE_DURATION, "a kernel that is not communication, or a memset, runs"},
     {"exposed_communication", HD_VALUE_DURATION,
      "communication runs, or a collective of an Ascend NPU waits, and no compute"},
     {"exposed_copy", HD_VALUE_DURATION, "a copy runs, and neither compute nor communication"},

@@ -1,6 +1,6 @@
 /* critical_path.c - the critical path of a trace, or of each step: see "critical path" in definitions.md
  *
- * The graph (heddle/graph.h) has the dependencies. The path goes back from the end of the time range; each part of it
+ * The graph (heddle/analysis/graph.h) has the dependencies. The path goes back from the end of the time range; each part of it
  * has a class and the name of the node that runs or waits to run, and the parts are summed up.
  */
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
-#include "heddle/graph.h"
+#include "heddle/analysis/graph.h"
 #include "report/gpu/gpu.h"
 #include "report/gpu/hta_path.h"
 #include "trace/event.h"

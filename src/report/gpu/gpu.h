@@ -6,7 +6,7 @@
 #ifndef HD_REPORT_GPU_GPU_H
 #define HD_REPORT_GPU_GPU_H
 
-#include "heddle/graph.h"
+#include "heddle/analysis/graph.h"
 #include "model/args/args.h"
 #include "model/host/slices.h"
 #include "model/scope/scope.h"

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
-#include "heddle/attribution.h"
+#include "heddle/analysis/attribution.h"
 #include "heddle/names.h"
 #include "model/host/lines.h"
 #include "model/roles/trace_roles.h"

@@ -62,7 +62,7 @@ static const hd_report_column tracks_columns[] = {
     {"device", HD_VALUE_INT, "number of the GPU, for its rows"},
     {"stream", HD_VALUE_INT, "number of the queue, likewise"},
     {"slices", HD_VALUE_COUNT, "on the track"},
-    {"other_events", HD_VALUE_COUNT, "that are no slices"},
+    {"other_events", HD_VALUE_COUNT, "that are not slices"},
     {"start", HD_VALUE_TIME, "of the first slice"},
     {"span", HD_VALUE_DURATION, "from the first slice's start to the last one's end"},
     {"busy", HD_VALUE_DURATION,

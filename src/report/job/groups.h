@@ -7,7 +7,7 @@
 
 #include "base/memory/arena.h"
 #include "base/text/ends.h"
-#include "heddle/job.h"
+#include "heddle/analysis/job.h"
 #include "report/gpu/gpu.h"
 
 static inline int job_compare_numbers(int64_t x, int64_t y)

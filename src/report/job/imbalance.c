@@ -231,7 +231,7 @@ static void add_note_of_stepless(hd_table_builder *b, const job *j, size_t membe
     hd_table_add_text(b, text);
 }
 
-/* A file without ranks may hold several processes, which are no rank together. */
+/* A file without ranks may hold several processes, which are not one rank. */
 static hd_status add_notes(hd_report *out, job *j, hd_error *err)
 {
     static const job_wanted wanted[] = {{"rank", HD_VALUE_INT}, {"device", HD_VALUE_INT}, {"step", HD_VALUE_STRING}};

@@ -11,7 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/io/compress.h"
-#include "heddle/job.h"
+#include "heddle/analysis/job.h"
 
 /* A packed table, zstd compressed. size 0: there is none, or it is lost. */
 typedef struct job_chunk {

@@ -204,7 +204,7 @@ static uint32_t next_shown(const hd_stacks *stacks, uint32_t node)
 }
 
 /* "aten::empty < … < model.py(12): forward < train": the innermost frame that is not the allocator's, and the nearest
- * that are no operators. */
+ * that are not operators. */
 static void cell_where(hd_table_builder *b, const hd_stacks *stacks, uint32_t node, char *text)
 {
     size_t size = 0;

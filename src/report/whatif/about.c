@@ -98,7 +98,7 @@ typedef struct whatif_values {
 } whatif_values;
 
 static const char *const loss_texts[WHATIF_LOSSES][2] = {
-    {"bad-number", "a cell is missing, is no number, or is beyond its limits"},
+    {"bad-number", "a cell is missing, is not a number, or is beyond its limits"},
     {"unknown-operation", "optype is none of the study's"},
     {"negative-duration", "an operation that ends before it starts"},
     {"double-row", "the same operation again; the first is taken"},

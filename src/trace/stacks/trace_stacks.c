@@ -35,7 +35,7 @@ struct hd_trace_stacks {
     const hd_trace *trace;
     const hd_stacks *lent; /* the trace's own tree, whose ids are its nodes; NULL: the members below are in use */
     hd_stacks *tree;
-    hd_strings texts; /* ids that are no numbers */
+    hd_strings texts; /* ids that are not numbers */
     bool has_texts;
     hd_map ids;       /* to frames; to nodes once all is read */
     int16_t *sf_keys; /* by shape: which key is `sf`, -1 none */

@@ -2,7 +2,7 @@
 #ifndef HD_VIEW_DERIVE_BOUNDS_H
 #define HD_VIEW_DERIVE_BOUNDS_H
 
-#include "heddle/graph.h"
+#include "heddle/analysis/graph.h"
 #include "view/scene/scene.h"
 
 /* By row of the slice table. */

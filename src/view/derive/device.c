@@ -38,11 +38,11 @@ static const row_about abouts[ROWS] = {
     [IDLE] = {"idle", "Idle",
               "When no stream of the device does any work, between its first work and its last, named by the cause, as "
               "report idle finds it. Waits that a profiler "
-              "shows on a stream are no work, except those of an Ascend NPU's collectives.",
+              "shows on a stream are not work, except those of an Ascend NPU's collectives.",
               VIEW_PLACE_IDLE},
 };
 
-/* ---- waits of collectives that are no work: model/host/waits.h ---- */
+/* ---- waits of collectives that are not work: model/host/waits.h ---- */
 
 typedef struct device_waits {
     gpu_scope scope;

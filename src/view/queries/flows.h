@@ -9,7 +9,7 @@
 #ifndef HD_VIEW_QUERIES_FLOWS_H
 #define HD_VIEW_QUERIES_FLOWS_H
 
-#include "heddle/launches.h"
+#include "heddle/analysis/launches.h"
 #include "view/scene/scene.h"
 
 typedef struct view_line {

@@ -10,7 +10,7 @@
 #define HD_VIEW_RANKS_RANKS_H
 
 #include "base/json/write.h"
-#include "heddle/clocks.h"
+#include "heddle/analysis/clocks.h"
 #include "heddle/view.h"
 #include "report/job/roles.h"
 

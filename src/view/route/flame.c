@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/sorted.h"
-#include "heddle/flame.h"
+#include "heddle/analysis/flame.h"
 #include "view/queries/queries.h"
 #include "view/route/routes_query.h"
 #include "view/scene/place.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "heddle/graph.h"
+#include "heddle/analysis/graph.h"
 #include "heddle/names.h"
 #include "model/class/class.h"
 #include "model/roles/sync_calls.h"

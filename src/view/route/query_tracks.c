@@ -65,7 +65,7 @@ static bool is_place(const char *name)
     return false;
 }
 
-/* The first that is a text, or a number that is no id, in the row that is there. */
+/* The first that is a text, or a number that is not an id, in the row that is there. */
 static size_t find_first(const hd_statement *statement, bool text)
 {
     for (size_t c = 0; c < hd_statement_column_count(statement); c++) {
@@ -225,7 +225,7 @@ static hd_status find_input(const view_sql_input **out, const view_sql_connectio
         *out = &connection->inputs[i];
         if ((*out)->scene == scene) return HD_OK;
     }
-    return hd_error_set(err, HD_ERR_INTERNAL, NULL, HD_OFFSET_NONE, "the trace is no input of the query");
+    return hd_error_set(err, HD_ERR_INTERNAL, NULL, HD_OFFSET_NONE, "the trace is not an input of the query");
 }
 
 static hd_status make_tracks(view_table_tracks *out, track_maker *m, view_scene *scene, view_reply *reply,

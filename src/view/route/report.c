@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "heddle/diff.h"
+#include "heddle/analysis/diff.h"
 #include "trace/lazy.h"
 #include "view/derive/table.h"
 #include "view/queries/queries.h"

@@ -49,7 +49,7 @@ static void look(finder *f, unsigned z, int64_t column, uint64_t first, uint64_t
         if (!has[0] && !has[1]) break;
         uint64_t middle = has[0] ? halves[0].first + halves[0].count : halves[1].first;
         int go = has[0] && (!has[1] || halves[0].longest >= halves[1].longest) ? 0 : 1;
-        for (int h = 0; h < 2; h++) { /* the half that is no entry has few */
+        for (int h = 0; h < 2; h++) { /* the half that is not an entry has few */
             if (has[h]) continue;
             for (uint64_t i = h ? middle : first; i < (h ? until : middle); i++) offer(f, i);
         }

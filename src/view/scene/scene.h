@@ -11,8 +11,8 @@
 
 #include <stdatomic.h>
 
+#include "heddle/analysis/launches.h"
 #include "heddle/index.h"
-#include "heddle/launches.h"
 #include "heddle/trace.h"
 #include "view/rows/keep.h"
 #include "view/rows/rows.h"

@@ -73,7 +73,7 @@ static void read_digits(view_matcher *m)
     }
 }
 
-/* Its last digits are compared with those looked for, then the last is dropped. Zeros in front are no digits. */
+/* Its last digits are compared with those looked for, then the last is dropped. Zeros in front are not digits. */
 static bool has_digits(const view_matcher *m, uint64_t number)
 {
     bool zero_first = m->pattern[0] == '0';

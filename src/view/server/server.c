@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
-#include "heddle/job.h"
+#include "heddle/analysis/job.h"
 #include "view/ranks/ranks.h"
 #include "view/server/impl.h"
 

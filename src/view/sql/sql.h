@@ -14,7 +14,7 @@
 #include "view/session/session.h"
 
 /* Ids of slices and tracks in SQL (src/query/tables/slice.h): the place of their trace among the inputs; below it, of
- * slices, the table of their row (0: slices, 1: instants, 2: async slices, which are no rows); below that a number. */
+ * slices, the table of their row (0: slices, 1: instants, 2: async slices, which are not rows); below that a number. */
 enum { VIEW_SQL_ID_BITS = 40, VIEW_SQL_ROW_BITS = 38 };
 
 typedef struct view_sql_input {

@@ -23,7 +23,7 @@ typedef struct view_series_marks {
     bounds list[];
 } view_series_marks;
 
-/* Values that are no numbers bound nothing. */
+/* Values that are not numbers bound nothing. */
 static void widen(bounds *b, double min, double max)
 {
     if (!(min >= b->min)) b->min = isnan(min) ? b->min : min;

@@ -93,7 +93,7 @@ static uint8_t *put_columns(uint8_t *p, const uint8_t *start, const view_tile_co
     return pad(p, start);
 }
 
-/* A tile may begin where no time is any more: then its own first nanosecond is no int64. */
+/* A tile may begin where no time is any more: then its own first nanosecond is not an int64. */
 static double tile_start(const view_tile_range *range, unsigned z)
 {
     return (double)range->first_column * (double)((uint64_t)1 << z);

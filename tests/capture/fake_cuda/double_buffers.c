@@ -79,7 +79,7 @@ static bool want_buffer(void)
     b.wanted(&buffer, &b.size, &b.most);
     *double_here() = DOUBLE_OUTSIDE;
     if (!buffer || !b.size) return false;
-    if ((uintptr_t)buffer % 8) double_misuse("a buffer at %p, which is no multiple of 8", (void *)buffer);
+    if ((uintptr_t)buffer % 8) double_misuse("a buffer at %p, which is not a multiple of 8", (void *)buffer);
     if (b.size < 1024) double_misuse("a buffer of %zu bytes", b.size);
     memset(buffer, 0xA5, b.size < 4096 ? b.size : 4096); /* it is ours, and nothing in it is what it was */
     b.buffer = buffer;

@@ -11,7 +11,7 @@ enum { NODES = 1024 };
 typedef struct node {
     uint64_t id;
     double_kernel kernel;
-    double_copy copy; /* of bytes: it is no kernel */
+    double_copy copy; /* of bytes: it is not a kernel */
 } node;
 
 struct double_graph {

@@ -121,7 +121,7 @@ def commands(shell, folder):
     text = shell.run(".schema slice")
     assert text.startswith("slice: ") and re.search(r"^dur +INT +duration", text, re.M), text
     expect(shell.run(".schema slcie"), "heddle: no such table; did you mean slice?\n")
-    expect(shell.run(".nope"), "heddle: .nope is no command of the shell, or lacks a word; .help lists them\n")
+    expect(shell.run(".nope"), "heddle: .nope is not a command of the shell, or lacks a word; .help lists them\n")
     assert ".timer on|off" in shell.run(".help")
     shell.run(".timer on")
     assert re.fullmatch(r"five\n   5\n1 row, \d+\.\d{3} s\n", text := shell.run("select 5 as five;")), text

@@ -106,7 +106,7 @@ def samples():
 
 
 def broken():
-    """a row that is no XML, a reference to nothing, a negative duration, a time beyond 64 bits, a row that is cut off"""
+    """a row that is not XML, a reference to nothing, a negative duration, a time beyond 64 bits, a row that is cut off"""
     text = metal()
     text = text.replace("Command 1 ", "Command < 1 ", 1).replace(">5000<", ">-5000<", 1).replace(">100<", f">{2**63 - 1}<", 1)
     return text.replace('</row></node>\n<node xpath=\'//trace-toc[1]/run[1]/data[1]/table[4]', '<uint64 ref="9999"/></row></node>\n<node xpath=\'//trace-toc[1]/run[1]/'

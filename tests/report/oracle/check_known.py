@@ -221,7 +221,7 @@ def check_negative():
 
 
 def check_hta_steps(nccl):
-    """HTA leaves out the last step, and sets are no computation to it: figures of its release 0.5.0."""
+    """HTA leaves out the last step, and sets are not computation to it: figures of its release 0.5.0."""
     last = max(step.start for step in scope.Scope(nccl).steps)
     rounded = as_hta_rounds(nccl)
     rounded.works = [w for w in nccl.works if w.launch.start < last and w.start < last]

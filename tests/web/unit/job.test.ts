@@ -55,7 +55,7 @@ test("ranks that are missing are counted, devices of a rank are not", () => {
   assert.deepEqual([countRanks(job([0, 0, 3, null, null], 8)), countRanks(job([0, 1], 2)), countRanks(job([0, 1], null))], [[4, 8], [2, null], [2, null]]);
 });
 
-test("what is no picture is refused", () => {
+test("what is not a picture is refused", () => {
   assert.throws(() => decodeFigures(new TextEncoder().encode("{\"error\": 1}  ").buffer as ArrayBuffer), /no picture/);
   assert.throws(() => jobOf(answer(ranksOf([0]), { idle: [1, 2] })), /lacks figures/);
   assert.throws(() => moreOf(answer(ranksOf([0]), { idle: [1, 2] })), /lacks figures/);

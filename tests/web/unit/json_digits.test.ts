@@ -21,7 +21,7 @@ test("strings are read as JSON has them", () => {
   assert.equal(parseDigits(`"${"x".repeat(100000)}"`), "x".repeat(100000));
 });
 
-test("what is no JSON is refused", () => {
+test("what is not JSON is refused", () => {
   for (const text of ["", "01", "1.", "+1", "[1,]", "{1:2}", '{"a" 1}', '"\n"', "nul", "[1", '{"a":1,}', "1 2", "'a'"]) {
     assert.throws(() => parseDigits(text), SyntaxError, text);
   }

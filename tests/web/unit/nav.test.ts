@@ -75,7 +75,7 @@ test("panning stops half a view beside the whole", () => {
   near(range.until, 5e3, 1);
 });
 
-test("a range that is no range becomes the whole", () => {
+test("a range that is not a range becomes the whole", () => {
   assert.deepEqual(clampRange({ from: NaN, until: 5 }, whole, WIDTH), { from: 0, until: 1e9 });
   assert.deepEqual(clampRange({ from: 0, until: Infinity }, whole, WIDTH), { from: 0, until: 1e9 });
 });

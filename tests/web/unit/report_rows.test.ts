@@ -40,7 +40,7 @@ test("tracks are those where the row says, of the file first, as far as a column
   assert.equal(hasTracks(queue, queue.rows[0], tracks, 1), false); // of the other trace it would have to be 1 7
 });
 
-test("names of tracks are no names of events", () => {
+test("names of tracks are not names of events", () => {
   const kernels = tableOf(["device", "name text"]), info = tableOf(["pid text", "tid text", "name text"]);
   assert.deepEqual([namesEvents(kernels, "name"), namesTracks(kernels, "name"), namesTracks(kernels, "device")], [true, false, true]);
   assert.deepEqual([namesEvents(info, "name"), namesTracks(info, "name")], [false, true]);

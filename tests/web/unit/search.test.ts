@@ -60,7 +60,7 @@ function appOf(events: Known[], traces: number): { app: App; asked: string[] } {
         try {
           resolve(searchIn(events, id, query, from, behind));
         } catch {
-          reject(new Error("This is no regular expression."));
+          reject(new Error("This is not a regular expression."));
         }
       }, 1);
     }),
@@ -151,7 +151,7 @@ test("an expression that is none is said, and the next query forgets it", async 
   const end = attachSearch(app);
   app.state.query.value = query("(", "regex");
   await until(() => searchStatus.value.error !== "");
-  assert.equal(searchStatus.value.error, "This is no regular expression.");
+  assert.equal(searchStatus.value.error, "This is not a regular expression.");
   assert.equal(app.state.results.value.size, 0);
   app.state.query.value = query("a", "regex");
   await until(() => app.state.results.value.size === 1);

@@ -48,7 +48,7 @@ test("fields are compared whole, those of a section count for what is in it", ()
   assert.equal(found("tid:3"), "0.2 1.2 2.2 3.2");
   assert.equal(found("Device:6"), "3.4 3.5");
   assert.equal(found("pid:259001 tid:13"), "1.1");
-  assert.equal(found("constructor:3"), "", "which is no field but a word");
+  assert.equal(found("constructor:3"), "", "which is not a field but a word");
 });
 
 test("a regular expression is met by any part of a name", () => {

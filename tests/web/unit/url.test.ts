@@ -38,7 +38,7 @@ test("a view comes back from its text as it was", () => {
 test("an id is a trace, a kind and a row", () => {
   assert.deepEqual(eventOfId(3870), { trace: 0, kind: "slice", row: 3870 });
   assert.deepEqual(eventOfId(2 ** 41 + 2 ** 38 + 7), { trace: 2, kind: "instant", row: 7 });
-  assert.equal(eventOfId(2 ** 39 + 7), null); // an async slice is no row
+  assert.equal(eventOfId(2 ** 39 + 7), null); // an async slice is not a row
   assert.equal(parseView("#id=-1").id, undefined);
   assert.equal(parseView("#id=9007199254740993").id, undefined);
 });

@@ -8,7 +8,7 @@
 #include "cli/report_out.h"
 #include "cli/shared_options.h"
 #include "cli/table_out.h"
-#include "heddle/diff.h"
+#include "heddle/analysis/diff.h"
 
 struct diff_options {
     cli_texts before, after, fail_if;

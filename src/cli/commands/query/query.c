@@ -141,7 +141,7 @@ typedef struct asked {
     bool is_shell;
 } asked;
 
-/* An operand that is no file, and no name that was meant to be one. */
+/* An operand that is not a file, and no name that was meant to be one. */
 static bool is_sql(const char *operand)
 {
     if (strcmp(operand, "-") == 0 || access(operand, F_OK) == 0) return false;

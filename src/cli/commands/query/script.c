@@ -47,9 +47,9 @@ hd_status session_read_script(char **out, cli_run *run, const char *path)
     if (!is_stdin) fclose(file);
     const char *nul = status == HD_OK ? memchr(*out, '\0', size) : NULL;
     if (status == HD_OK && size > SCRIPT_BYTES)
-        status = hd_error_set(&run->err, HD_ERR_LIMIT, path, HD_OFFSET_NONE, "more than 16 MiB are no statements");
+        status = hd_error_set(&run->err, HD_ERR_LIMIT, path, HD_OFFSET_NONE, "more than 16 MiB are not statements");
     else if (nul)
-        status = hd_error_set(&run->err, HD_ERR_ARGUMENT, path, (uint64_t)(nul - *out), "a NUL byte is no SQL");
+        status = hd_error_set(&run->err, HD_ERR_ARGUMENT, path, (uint64_t)(nul - *out), "a NUL byte is not SQL");
     if (status != HD_OK && !run->err.path[0]) snprintf(run->err.path, sizeof run->err.path, "%s", path);
     if (status == HD_OK) return HD_OK;
     free(*out);

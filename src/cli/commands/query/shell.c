@@ -215,7 +215,7 @@ static void run_command(shell *s, const char *line)
     else if (strcmp(name, ".quit") == 0 || strcmp(name, ".exit") == 0)
         s->is_over = true;
     else
-        fail(session, "%.40s is no command of the shell, or lacks a word; .help lists them", line);
+        fail(session, "%.40s is not a command of the shell, or lacks a word; .help lists them", line);
     cli_report(session->run);
     free(argument);
 }

@@ -3,8 +3,8 @@
 #define HD_CLI_COMMANDS_RECORD_UPROBE_H
 
 #include "cli/printer.h"
-#include "heddle/record.h"
-#include "heddle/uprobe.h"
+#include "heddle/capture/record.h"
+#include "heddle/capture/uprobe.h"
 
 typedef struct record_uprobe {
     hd_uprobe_plan *plan; /* NULL: no --uprobe */

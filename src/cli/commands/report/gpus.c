@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* $XDG_CONFIG_HOME/heddle/gpus.toml; a folder that is no absolute path is none. */
+/* $XDG_CONFIG_HOME/heddle/gpus.toml; a folder that is not an absolute path is none. */
 static hd_status add_users(hd_gpus *gpus, hd_error *err)
 {
     const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");

@@ -7,7 +7,7 @@
 #include "cli/report_out.h"
 #include "cli/report_text.h"
 #include "cli/shared_options.h"
-#include "heddle/flame.h"
+#include "heddle/analysis/flame.h"
 
 #include <limits.h>
 #ifdef __GLIBC__
@@ -231,7 +231,7 @@ static int refuse_name(cli_run *run, const char *name)
     for (const cli_example *topic = topics(); topic->command; topic++)
         hd_name_suggest(name, topic->command, &best, &distance);
     if (best) return cli_usage_error(run, "there is no report '%.60s'; did you mean %s?", name, best);
-    return cli_usage_error(run, "'%.60s' names no report, and is no file; `heddle report` lists the reports", name);
+    return cli_usage_error(run, "'%.60s' names no report, and is not a file; `heddle report` lists the reports", name);
 }
 
 static bool is_page(const struct report_options *chosen)

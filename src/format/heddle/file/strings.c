@@ -1,4 +1,4 @@
-/* strings.c - runs of strings, and runs of integers that are no column of a block */
+/* strings.c - runs of strings, and runs of integers that are not columns of a block */
 #include <stdlib.h>
 
 #include "format/heddle/codec/column.h"

@@ -35,7 +35,7 @@ static hd_status open_section(hd_byte_reader *out_body, const store *s, uint64_t
         (found.head_size != listed->head_size || memcmp(found.head, listed->head, found.head_size) != 0))
         status = hd_error_set(&why, HD_ERR_DAMAGED, NULL, listed->offset, "its head is not that of the footer");
     if (status == HD_OK) return HD_OK;
-    /* Other bytes at its place are no damage where somebody wrote over the file. */
+    /* Other bytes at its place are not damage where somebody wrote over the file. */
     if (status == HD_ERR_DAMAGED) HD_TRY(hd_pieces_unchanged(&s->map.file, err));
     if (err) *err = why;
     return status;

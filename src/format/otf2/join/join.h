@@ -33,7 +33,7 @@ enum { MARKER_KIND = DEF_KINDS, ABSENT, NUMBERED };
 /* A group grows with each part. */
 typedef struct join_group {
     uint64_t values[VALUES_MAX];
-    int64_t pair[2]; /* of two ranks, the lower is member 0; {0, 0}: it is no pair */
+    int64_t pair[2]; /* of two ranks, the lower is member 0; {0, 0}: it is not a pair */
     OTF2_LIST(uint64_t) members;
 } join_group;
 

@@ -219,7 +219,7 @@ static OTF2_CallbackCode on_metric(EVENT, OTF2_MetricRef metric_ref, uint8_t cou
         if (status != HD_OK) return otf2_stop(r, status);
     }
     if (!attributes || !OTF2_AttributeList_GetNumberOfElements(attributes)) return OTF2_CALLBACK_SUCCESS;
-    row = otf2_row(r, HD_KIND_INSTANT, 'i', time); /* they are no series: next to the counters, as an instant */
+    row = otf2_row(r, HD_KIND_INSTANT, 'i', time); /* they are not series: next to the counters, as an instant */
     row.name = hd_builder_intern_text(r->builder, "Metric");
     otf2_args_clear(r);
     otf2_arg_attributes(r, attributes);

@@ -190,7 +190,7 @@ typedef struct open_region {
 /* An argument that belongs to a slice though it came with its end. */
 typedef struct late_arg {
     uint64_t slice, order;
-    hd_arg_key key; /* .reserved: an own_role, then it is no argument */
+    hd_arg_key key; /* .reserved: an own_role, then it is not an argument */
     int64_t value;
 } late_arg;
 
@@ -359,7 +359,7 @@ hd_row otf2_row(const otf2_reader *r, hd_kind kind, char phase, uint64_t time);
 void otf2_own_prepare(otf2_reader *r); /* reads the properties of the machine */
 void otf2_own_know_attribute(otf2_reader *r, otf2_def *attribute);
 void otf2_own_name_region(otf2_reader *r, otf2_def *region);
-/* Take an attribute that is no argument. */
+/* Take an attribute that is not an argument. */
 void otf2_own_take(otf2_reader *r, const otf2_def *attribute, OTF2_Type type, OTF2_AttributeValue value);
 /* Moves the collected values into a row. */
 void otf2_own_fill(otf2_reader *r, hd_row *row);

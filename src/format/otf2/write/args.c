@@ -249,7 +249,8 @@ hd_status ow_add_track(ow_writer *w, uint32_t track)
 
 hd_status ow_add_kind(ow_writer *w, const char *kind, char phase)
 {
-    HD_TRY(own_attribute(&w->kind_attribute, w, "heddle.kind", OTF2_TYPE_STRING, "event kind, where it is no slice"));
+    HD_TRY(
+        own_attribute(&w->kind_attribute, w, "heddle.kind", OTF2_TYPE_STRING, "event kind, where it is not a slice"));
     HD_TRY(add_string(w, w->kind_attribute, ow_text(w, kind)));
     return phase ? ow_add_phase(w, phase) : HD_OK;
 }

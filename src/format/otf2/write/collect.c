@@ -10,7 +10,7 @@
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "format/otf2/write/write.h"
-#include "heddle/launches.h"
+#include "heddle/analysis/launches.h"
 #include "trace/event.h"
 
 typedef struct collector {

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/memory/vector.h"
 #include "format/otf2/write/write.h"
-#include "heddle/launches.h"
+#include "heddle/analysis/launches.h"
 #include "model/class/class.h"
 #include "model/roles/copy_ways.h"
 

@@ -71,7 +71,7 @@ static hd_status put_ident(ow_writer *w, owner o, const char *name, hd_ident ide
         snprintf(again, sizeof again, "%lld", number);
         if (strcmp(again, digits) == 0 && number != HD_NO_NUMBER) return put_number(w, o, name, number);
     }
-    /* a number that is no int64 says so by the property's name */
+    /* a number that is not an int64 says so by the property's name */
     if (ident.type == HD_IDENT_NUMBER) name = strcmp(name, "pid") == 0 ? "pid number" : "tid number";
     return put_string(w, o, name, ident.text);
 }

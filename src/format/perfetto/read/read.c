@@ -281,7 +281,7 @@ static hd_status skip_cut(window *w, perfetto_reader *reader)
     return HD_OK;
 }
 
-/* A field of Trace that is no packet: counted, and passed over if packets follow. */
+/* A field of Trace that is not a packet: counted, and passed over if packets follow. */
 static hd_status skip_other(window *w, perfetto_reader *reader, size_t header, uint64_t tag, uint64_t value)
 {
     size_t size = header;

@@ -69,7 +69,7 @@ uint32_t pf_intern_string(pf_writer *w, unsigned space, uint32_t id)
     return *iid;
 }
 
-/* The iid of a text that is no string of the trace by itself. */
+/* The iid of a text that is not a string of the trace by itself. */
 static uint32_t intern_text(pf_writer *w, unsigned space, const char *data, size_t size)
 {
     pf_intern *t = &w->intern;

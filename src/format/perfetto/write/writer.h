@@ -177,7 +177,7 @@ typedef struct pf_writer {
     pf_place *places;
     size_t place_count, place_capacity;
     uint32_t *track_places; /* by track of the trace */
-    int32_t *made_numbers;  /* by track: its pid or tid, where that of the trace is no number; 0: not needed */
+    int32_t *made_numbers;  /* by track: its pid or tid, where that of the trace is not a number; 0: not needed */
     uint8_t *untold;        /* by track: hd_conventions_untold */
     uint32_t no_track;      /* the place of events without pid and tid, HD_NONE: not needed yet */
     hd_slots place_slots;   /* of counters and asynchronous places */
@@ -255,7 +255,7 @@ hd_status pf_flows_join(pf_writer *w, hd_error *err);
 hd_status pf_intern_init(pf_writer *w, hd_error *err);
 void pf_intern_deinit(pf_writer *w);
 uint32_t pf_intern_string(pf_writer *w, unsigned space, uint32_t id);
-/* bound: the slice's bind_id has become flows, and is no argument. */
+/* bound: the slice's bind_id has become flows, and is not an argument. */
 void pf_put_args(pf_writer *w, const hd_event *event, bool bound);
 /* Whether the key of a counter is its unit. */
 bool pf_is_unit(const pf_writer *w, const hd_arg_key *key);
@@ -264,7 +264,7 @@ void pf_put_id_arg(pf_writer *w, const hd_event *event);
 void pf_put_async(pf_writer *w, const hd_event *event, uint32_t begin_track);
 /* An argument event.dur without a value: a slice that ends where it began, since its end is unknown. */
 void pf_put_no_duration(pf_writer *w);
-/* A counter's value; false: it is no number. */
+/* A counter's value; false: it is not a number. */
 bool pf_put_counter_value(pf_writer *w, unsigned type, int64_t bits);
 
 /* emit.c */

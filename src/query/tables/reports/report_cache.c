@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/memory/vector.h"
-#include "heddle/diff.h"
-#include "heddle/job.h"
+#include "heddle/analysis/diff.h"
+#include "heddle/analysis/job.h"
 
 enum { ENTRIES_MAX = 32, OPTIONS_MAX = 64 };
 

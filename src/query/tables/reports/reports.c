@@ -15,7 +15,7 @@
 
 #include "base/hash.h"
 #include "base/memory/arena.h"
-#include "heddle/diff.h"
+#include "heddle/analysis/diff.h"
 
 enum { COLUMNS_MAX = 64, ARGUMENTS_MAX = 24, NAME_BYTES = 64, CLOCK_MARK = 1 };
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/sorted.h"
-#include "heddle/memory.h"
+#include "heddle/analysis/memory.h"
 #include "report/findings/finding.h"
 
 enum { LEAST_STEPS = 4, LEAST_BYTES = 1 << 20 };

@@ -148,7 +148,7 @@ static hd_status find_kind(findings *f, const finding_rule *rule, gap *g, hd_err
         of->trust_reason = "the peaks of the GPU are not known (--gpu MODEL names it): this is all of their time";
     snprintf(of->text, sizeof of->text,
              g->of_unaligned
-                 ? "Matrix products with a size that is no multiple of 16 bytes lose %s, in %llu kernel%s: most "
+                 ? "Matrix products with a size that is not a multiple of 16 bytes lose %s, in %llu kernel%s: most "
                    "in %s."
                  : "Operators below half of what peak and bandwidth of the GPU allow lose %s, in %llu "
                    "kernel%s: most in %s.",
@@ -176,7 +176,7 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
 const finding_rule finding_unaligned_matmul = {
     .about.code = "unaligned-matmul",
     .about.severity = "warning",
-    .about.meaning = "sizes of matrix products are no multiples of 16 bytes",
+    .about.meaning = "sizes of matrix products are not multiples of 16 bytes",
     .about.advice = "Pad sizes to multiples of 8 elements (16-bit types; 4 of TF32, 16 of 8-bit types), better of 64: "
                     "the vocabulary, "
                     "hidden sizes, classes, packed sequences; pad_to_multiple_of=8 of Hugging Face's tokenizers and "

@@ -2,7 +2,7 @@
 #ifndef HD_REPORT_JOB_SLOWDOWN_FINDINGS_H
 #define HD_REPORT_JOB_SLOWDOWN_FINDINGS_H
 
-#include "heddle/job.h"
+#include "heddle/analysis/job.h"
 
 /* Rows of a table with these columns, largest saving first; none if the collectives of the ranks do not match. lost: as
  * of job_cells_of. Errors: MEMORY. */

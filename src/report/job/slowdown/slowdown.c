@@ -249,7 +249,7 @@ static hd_status find_fixed(bool *is_fixed, const slow_job *j, const hd_option_t
         bool any = false;
         if (!parse_rank(&rank, of->items[i]))
             return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
-                                "rank: '%.40s' is no RANK=median, such as 37=median", of->items[i]);
+                                "rank: '%.40s' is not a RANK=median, such as 37=median", of->items[i]);
         for (uint32_t m = 0; m < j->members.count; m++) {
             if (slow_member_at(j, m)->rank == rank) any = is_fixed[m] = true;
         }

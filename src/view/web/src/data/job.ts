@@ -69,7 +69,7 @@ function widened(narrow: Uint32Array): Float64Array {
 
 export function decodeFigures<T>(bytes: ArrayBuffer): { head: T; figures: Record<string, Float64Array> } {
   const view = new DataView(bytes);
-  if (view.getUint32(0) !== 0x48444a31) throw new Error("The server's answer is no picture of a job."); // "HDJ1"
+  if (view.getUint32(0) !== 0x48444a31) throw new Error("The server's answer is not a picture of a job."); // "HDJ1"
   const size = view.getUint32(4, true);
   const head = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes, 8, size))) as T & { cells: number; figures: { name: string; bytes: number }[] };
   const figures: Record<string, Float64Array> = {};

@@ -271,7 +271,7 @@ export interface EventDetail {
   offset?: number;
 }
 
-// A slice of a derived track: it is no event of the file.
+// A slice of a derived track: it is not an event of the file.
 export interface DerivedDetail {
   track: TrackId;
   depth: number;

@@ -23,7 +23,7 @@ export class Names {
     private readonly onChange: () => void,
   ) {}
 
-  // Undefined: unknown yet, and requested. 0 is no name.
+  // Undefined: unknown yet, and requested. 0 is not a name.
   get(trace: TraceId, id: number): NameInfo | undefined {
     const names = this.of(trace);
     const info = names.known.get(id);

@@ -71,7 +71,7 @@ function Derived({ app, trace, detail }: { app: App; trace: TraceId; detail: Der
       <section aria-label="Derived slice">
         <h3><Name text={detail.short ?? detail.name} full={detail.name} /> <Copy app={app} text={detail.name} what="the full name" /></h3>
         <Facts>
-          <Fact title="Derived">It is no event of the file. <LongText text={detail.how} /></Fact>
+          <Fact title="Derived">It is not an event of the file. <LongText text={detail.how} /></Fact>
           <Fact title="Start">{formatDuration(at)}</Fact>
           <Fact title="Duration">{formatDuration(detail.duration)}{detail.duration >= 1000 && <span class="dim"> {formatCount(detail.duration)} ns</span>}</Fact>
           <Fact title="Track"><bdi>{trackPath(app, trackKey(trace, detail.track))}</bdi>{detail.depth ? <span class="dim"> row {detail.depth + 1}</span> : null}</Fact>

@@ -206,7 +206,7 @@ function Listed({ app, trace, what }: { app: App; trace: TraceId; what: ListName
   );
 }
 
-// Flow points are no events that can be selected: their place is shown.
+// Flow points are not events that can be selected: their place is shown.
 function showListed(app: App, trace: TraceId, row: Listed): void {
   if (row.kind !== "flow" || row.start === null) void goTo(app, trace, row.kind, row.row);
   else showPlace(app, trace, row.track, row.start, `${nameOf(row)}: ${row.note}`);

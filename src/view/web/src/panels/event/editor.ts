@@ -29,7 +29,7 @@ export function setEditor(next: Editor): void {
   }
 }
 
-// null: the template is no address of another program, or the folder of the file is not known. Names of files come from
+// null: the template is not an address of another program, or the folder of the file is not known. Names of files come from
 // traces: they only fill in what follows the scheme.
 export function editorUrl({ template, folder }: Editor, file: string, line: number | undefined): string | null {
   if (!/^(?!javascript|data|vbscript|blob|file)[a-z][a-z0-9+.-]*:\/\/./i.test(template)) return null;

@@ -17,7 +17,7 @@
 #ifndef HEDDLE_CLOCKS_H
 #define HEDDLE_CLOCKS_H
 
-#include "heddle/job.h"
+#include "heddle/analysis/job.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -94,7 +94,7 @@ typedef struct hd_clock_step {
 
 typedef struct hd_clocks hd_clocks;
 
-/* Solves for hosts 0 … host_count - 1. A contradiction is no error: then all hosts but the reference are REFUSED. O(n
+/* Solves for hosts 0 … host_count - 1. A contradiction is not an error: then all hosts but the reference are REFUSED. O(n
  * log n) time; memory is about 100 bytes an event. hints and options may be NULL. The caller frees it with
  * hd_clocks_free. Any thread may read it. Errors: ARGUMENT (an unknown host or role), MEMORY. */
 hd_status hd_clocks_new(hd_clocks **out, size_t host_count, const hd_clock_event *events, size_t count,

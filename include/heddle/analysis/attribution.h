@@ -14,7 +14,7 @@
 #ifndef HEDDLE_ATTRIBUTION_H
 #define HEDDLE_ATTRIBUTION_H
 
-#include "heddle/launches.h"
+#include "heddle/analysis/launches.h"
 #include "heddle/stacks.h"
 
 #ifdef __cplusplus

@@ -17,7 +17,7 @@
 #ifndef HEDDLE_GRAPH_H
 #define HEDDLE_GRAPH_H
 
-#include "heddle/launches.h"
+#include "heddle/analysis/launches.h"
 #include "heddle/table.h"
 
 #ifdef __cplusplus

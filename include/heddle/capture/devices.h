@@ -1,7 +1,7 @@
 /* devices.h - the GPUs of this machine, how they are linked, and which capture methods work here
  *
  * Devices come from NVIDIA's NVML, which is loaded at run time where it is installed, and from sysfs and procfs: PCI,
- * drm, and amdgpu's kfd. Without any of them the list is empty, which is no error. Nothing is started on a GPU.
+ * drm, and amdgpu's kfd. Without any of them the list is empty, which is not an error. Nothing is started on a GPU.
  *
  *     hd_devices *devices;
  *     HD_TRY(hd_devices_new(&devices, NULL, err));

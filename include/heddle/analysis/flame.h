@@ -6,7 +6,7 @@
 #ifndef HEDDLE_FLAME_H
 #define HEDDLE_FLAME_H
 
-#include "heddle/attribution.h"
+#include "heddle/analysis/attribution.h"
 #include "heddle/convert.h"
 #include "heddle/report.h"
 
@@ -90,7 +90,7 @@ void hd_flame_free(hd_flame *flame);
  * direction; a trace without a rank gets the number of traces added before it. GPU activities are leaves of their
  * stacks: "[GPU_Kernel]name", "[GPU_Memcpy]name", "[GPU_Memset]name"; a graph launch is "[GPU_Graph]call", a launch
  * whose activity is missing "[GPU_Launch_Pending]". Errors: of hd_attribute; ARGUMENT for patterns and times; LIMIT
- * (2^26 frames). After an error the flame can only be freed. Nothing to count is no error: the flame stays empty. */
+ * (2^26 frames). After an error the flame can only be freed. Nothing to count is not an error: the flame stays empty. */
 hd_status hd_flame_add(hd_flame *flame, const hd_trace *trace, const hd_trace *cpu, const hd_attribution *attribution,
                        const hd_flame_options *options, hd_error *err);
 
