@@ -33,7 +33,7 @@ BUILD_FOR = tools/build_for.py $(MESON) $(1) $(2)
 quiet = @out=$$($(1) 2>&1) || { echo "$$out" >&2; exit 1; }
 
 .DEFAULT_GOAL := build
-.PHONY: help setup setup-test build release check-release portable demo static-libs dist test-dist wheel test-wheel static-libs-aarch64 dist-aarch64 test-dist-aarch64 deb test-deb site test-site test test-all build-sanitized test-threads test-gpu test-musl bench zoo fuzz install format check-format clean
+.PHONY: help setup setup-test build release check-release portable demo static-libs dist test-dist wheel test-wheel static-libs-aarch64 dist-aarch64 test-dist-aarch64 deb test-deb wasm test-wasm site test-site test test-all build-sanitized test-threads test-gpu test-musl bench zoo fuzz install format check-format clean
 
 help:                 ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -104,6 +104,12 @@ deb:                  ## Debian's packages, in build/deb
 
 test-deb: deb         ## install, use and remove them in a small Debian (debootstrap, as root), and do what packaging/Containerfile says
 	@tests/tree/deb.py build/deb
+
+wasm: setup           ## the engine of `heddle view --save` as WebAssembly, in build/wasm/engine.html
+	@tools/wasm.sh
+
+test-wasm: build wasm ## its answers against the server's, and a saved page in a browser without a server
+	@tests/wasm/run.py --heddle build/release/src/cli/heddle
 
 site:                 ## the documentation as a web site in build/site, which is read and searched without a server
 	@tools/setup.sh site
@@ -194,6 +200,7 @@ fuzz: setup build/fuzz/build.ninja  ## each fuzz target for FUZZ_SECONDS (60) se
 install: build        ## install under PREFIX (/usr/local); DESTDIR is honoured
 	@$(MESON) configure build/release -Dprefix=$(abspath $(PREFIX))
 	@$(MESON) install -C build/release
+	@if [ -f build/wasm/engine.html ]; then install -D -m 644 build/wasm/engine.html "$(DESTDIR)$(abspath $(PREFIX))/share/heddle/engine.html"; fi
 
 format:               ## clang-format over the tree
 	@tools/format.sh

@@ -42,7 +42,8 @@ MAY_USE = {
     "symbolize": BELOW_TOOLS,
     "query": BELOW_TOOLS | {"arrow"},
     "mcp": BELOW_TOOLS | {"query"},
-    "view": BELOW_TOOLS | {"flame", "graph", "query"},
+    "view": BELOW_TOOLS | {"convert", "flame", "graph", "query"},
+    "wasm": {"base"},
     "devices": {"base"},
     "capture": {"base"},
     "mpi": {"base", "devices"},
@@ -375,6 +376,8 @@ CALLED_BY_NAME = {
     "InitializeInjectionNvtx2": "NVTX",
     "view_session_add_scene": "tests: a session of scenes that they make",
     "view_row_bytes": "tests and bench: the memory of a row",
+    "sqlite3_os_init": "SQLite, in WebAssembly",
+    "sqlite3_os_end": "SQLite, in WebAssembly",
     **{f"hd_engine_{name}": "the host of WebAssembly" for name in ("room", "give", "begin", "end", "open", "step", "ask", "data", "size", "type", "file_name")},
 }
 

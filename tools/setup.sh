@@ -8,6 +8,7 @@
 #   tools/setup.sh dist     and what `make dist` needs besides: archives to link in, and what builds those that Debian lacks
 #   tools/setup.sh dist-aarch64  and the compiler for aarch64, with qemu-user to try what it makes
 #   tools/setup.sh musl     and what `make test-musl` needs besides: another C library
+#   tools/setup.sh wasm     and what `make wasm` needs besides: a compiler for WebAssembly (in build/wasm-tools)
 #   tools/setup.sh site     what `make site` and `make test-site` need, and no more than that
 #   tools/setup.sh deb      what `make deb` and `make test-deb` need, and no more than that
 set -eu
@@ -21,6 +22,7 @@ test | test-packages) packages="$packages time linux-perf trace-cmd abigail-tool
 dist) packages="$packages dpkg-dev nasm make libelf-dev zlib1g-dev libbz2-dev python3-dev python3-venv" ;;
 dist-aarch64) packages="$packages dpkg-dev python3-venv make libelf-dev zlib1g-dev libbz2-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" ;;
 musl) packages="$packages musl-tools dpkg-dev nasm make" ;;
+wasm) packages="$packages dpkg-dev make tcl python3-pip" ;;
 site) packages="python3 python3-pip python3-venv nodejs npm chromium-headless-shell" ;;
 deb) packages="build-essential debhelper dpkg-dev lintian debootstrap gcc meson ninja-build pkg-config python3 libisal-dev libzstd-dev libxxhash-dev
                libotf2-trace-dev libexpat1-dev libmicrohttpd-dev libsqlite3-dev libedit-dev libdw-dev libelf-dev liblzma-dev nodejs npm" ;;
@@ -129,6 +131,16 @@ install_peers() {
         echo "setup: pip install failed: the tests with pyarrow, DuckDB, pandas, notebooks and the like are skipped" >&2
     fi
 }
+# Zig's clang with wasi-libc.
+install_zig() {
+    folder=$root/build/wasm-tools/zig
+    if cmp -s "$root/tools/wasm/zig.txt" "$folder/.heddle-lock"; then return; fi
+    echo "setup: fetching a compiler for WebAssembly into build/wasm-tools"
+    rm -rf "$folder"
+    PIP_ROOT_USER_ACTION=ignore python3 -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: --require-hashes \
+        --target "$folder" -r "$root/tools/wasm/zig.txt"
+    cp "$root/tools/wasm/zig.txt" "$folder/.heddle-lock"
+}
 # What makes the site of docs/, in a virtual environment of its own.
 install_site() {
     install_modules tools/site "the site has no search"
@@ -143,6 +155,7 @@ install_site() {
 finish() {
     if [ "${1:-}" = site ]; then install_site; exit 0; fi
     install_modules src/view/web "heddle view has no page"
+    if [ "${1:-}" = wasm ]; then install_zig; fi
     if [ "${1:-}" = test ]; then
         install_modules tests/web "the tests in a browser are skipped"
         install_perfetto

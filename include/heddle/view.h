@@ -19,6 +19,7 @@
 #define HEDDLE_VIEW_H
 
 #include "heddle/format.h"
+#include "heddle/options.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -78,6 +79,23 @@ size_t hd_view_failures(const hd_view *view);
 bool hd_view_stop(hd_view *view, unsigned milliseconds);
 /* Stops, waits as long as needed, and frees. NULL is fine. */
 void hd_view_free(hd_view *view);
+
+/* ---- without a server ---- */
+
+typedef struct hd_view_save_options {
+    size_t size;                 /* of this struct; see "Options" in status.h */
+    const char *engine;          /* engine.html, as `make wasm` builds it, of this version; required */
+    hd_convert_time from, until; /* as in hd_convert_options */
+    const char *tracks;          /* likewise */
+    unsigned threads;            /* for reading, 0: one per core */
+    uint64_t memory_limit;       /* likewise, as in hd_read_options */
+} hd_view_save_options;
+
+/* Writes one HTML file with the web UI, the engine and the traces, which opens in a browser without a server. It
+ * appears whole or not at all. Errors: ARGUMENT: no engine or no input; UNSUPPORTED: the engine is of another version;
+ * DAMAGED: it is not an engine; those of hd_convert. */
+hd_status hd_view_save(const char *to, const char *const *inputs, size_t count, const hd_view_save_options *options,
+                       hd_error *err);
 
 #ifdef __cplusplus
 }

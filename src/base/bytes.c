@@ -103,3 +103,16 @@ int64_t hd_byte_reader_sleb(hd_byte_reader *reader)
     reader->failed = true;
     return 0;
 }
+
+void hd_bytes_put_base64(hd_bytes *bytes, const uint8_t *data, size_t size)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t i = 0; i < size; i += 3) {
+        size_t left = size - i;
+        uint32_t three =
+            (uint32_t)data[i] << 16 | (left > 1 ? (uint32_t)data[i + 1] << 8 : 0) | (left > 2 ? data[i + 2] : 0);
+        char four[4] = {digits[three >> 18], digits[three >> 12 & 63], left > 1 ? digits[three >> 6 & 63] : '=',
+                        left > 2 ? digits[three & 63] : '='};
+        hd_bytes_put(bytes, four, sizeof four);
+    }
+}

@@ -45,6 +45,7 @@ void hd_bytes_deinit(hd_bytes *bytes);
 uint8_t *hd_bytes_room(hd_bytes *bytes, size_t size);
 
 void hd_bytes_put(hd_bytes *bytes, const void *data, size_t size);
+void hd_bytes_put_base64(hd_bytes *bytes, const uint8_t *data, size_t size); /* RFC 4648, of a whole */
 void hd_bytes_put_u8(hd_bytes *bytes, uint8_t value);
 void hd_bytes_put_le(hd_bytes *bytes, uint64_t value, unsigned width);
 

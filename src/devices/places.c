@@ -53,6 +53,8 @@ static bool look_below(char *out, size_t size, const char *folder, const char *n
                                          "capture/cuda",
                                          "../mpi",
                                          "mpi",
+                                         "../../../wasm",
+                                         "../share/heddle",
                                          "../lib/heddle",
                                          "../lib64/heddle",
                                          "../lib/x86_64-linux-gnu/heddle",

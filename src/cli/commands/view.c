@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -19,14 +20,16 @@
 #include "cli/job_in.h"
 #include "cli/report_out.h"
 #include "cli/shared_options.h"
+#include "cli/times.h"
 #include "heddle/analysis/diff.h"
+#include "heddle/capture/devices.h"
 #include "heddle/view.h"
 
 extern char **environ;
 
 struct view_options {
     cli_texts before, after;
-    const char *port, *listen, *binary, *traces;
+    const char *port, *listen, *binary, *traces, *save, *from, *until, *tracks;
     bool no_open, token, summaries, diff;
     uint64_t memory_limit, threads;
     double stop_after_s;
@@ -102,6 +105,21 @@ static const cli_option options[] = {
      .offer = "<files>",
      .field = offsetof(struct view_options, after),
      .help = "likewise, after"},
+    {.name = "save",
+     .letter = 's',
+     .kind = CLI_TEXT,
+     .value = "FILE.html",
+     .offer = "<files>",
+     .field = offsetof(struct view_options, save),
+     .help = "write one HTML file with the viewer and the traces in it, which any browser opens without a server; "
+             "start none"},
+    OPTION_FROM(.field = offsetof(struct view_options, from)),
+    OPTION_UNTIL(.field = offsetof(struct view_options, until)),
+    {.name = "tracks",
+     .kind = CLI_TEXT,
+     .value = "PATTERNS",
+     .field = offsetof(struct view_options, tracks),
+     .help = "with --save, keep the tracks whose name, process name or PROCESS/THREAD matches, as heddle convert does"},
     {0},
 };
 
@@ -399,13 +417,51 @@ static int find_all(job_files *files, size_t *out_before, cli_run *run)
     return CLI_OK;
 }
 
+/* ---- without a server ---- */
+
+static int check_save(cli_run *run)
+{
+    const struct view_options *o = run->options;
+    if (!o->save && (o->from || o->until || o->tracks))
+        return cli_usage_error(run, "--from, --until and --tracks are for --save");
+    if (!o->save) return CLI_OK;
+    if (o->diff || o->summaries || o->listen || o->port || o->token)
+        return cli_usage_error(run,
+                               "--save starts no server: it takes no --diff, --summaries, --listen, --port, --token");
+    return run->operand_count ? CLI_OK : cli_usage_error(run, "--save needs the traces to put into the file");
+}
+
+static int save_page(cli_run *run, const char *const *paths, size_t count)
+{
+    const struct view_options *o = run->options;
+    char engine[PATH_MAX];
+    hd_view_save_options save = {
+        .engine = engine, .tracks = o->tracks, .threads = (unsigned)o->threads, .memory_limit = o->memory_limit};
+    int status = cli_parse_time(run, &save.from, "--from", o->from);
+    if (status == CLI_OK) status = cli_parse_time(run, &save.until, "--until", o->until);
+    if (status != CLI_OK) return status;
+    if (!hd_devices_library(engine, sizeof engine, "engine.html")) {
+        hd_error_set(
+            &run->err, HD_ERR_UNSUPPORTED, NULL, HD_OFFSET_NONE,
+            "--save needs the viewer's engine, share/heddle/engine.html, which is not installed: run make wasm "
+            "in Heddle's source, then make install");
+        return CLI_FAILED;
+    }
+    return hd_view_save(o->save, paths, count, &save, &run->err) == HD_OK ? CLI_OK : CLI_FAILED;
+}
+
 static int run_view(cli_run *run, view_errors *errors)
 {
+    const struct view_options *o = run->options;
     job_files files = {0};
     size_t before;
     int status = check_sides(run);
+    if (status == CLI_OK) status = check_save(run);
     if (status == CLI_OK) status = find_all(&files, &before, run);
-    if (status == CLI_OK) status = serve(run, (const char *const *)files.list, files.count, before, errors);
+    if (status == CLI_OK && o->save)
+        status = save_page(run, (const char *const *)files.list, files.count);
+    else if (status == CLI_OK)
+        status = serve(run, (const char *const *)files.list, files.count, before, errors);
     job_files_deinit(&files);
     return status == CLI_OK && run->reported ? CLI_FOUND : status;
 }
@@ -454,6 +510,8 @@ const cli_command cmd_view = {
         "Summaries (heddle job summarize) are shown as a job of any number of ranks: a heat map of its steps. A "
         "click opens the trace of that rank and of two peers, aligned, with their collectives drawn across them, if "
         "the traces exist.\n\n"
+        "--save FILE.html writes the viewer and the traces as one file that opens in any browser, without a server and "
+        "without a network; there the same code runs as WebAssembly.\n\n"
         "Without FILE the viewer shows where to drop one, and the files that were opened in this browser before (where "
         "it allows to open them again).\n\n"
         "Nothing leaves the machine: the web UI is part of this program, loads nothing else, and changes no file. "

@@ -157,16 +157,8 @@ static const hd_proto_member value_members[] = {
 /* Bytes that are not text: in base64 (RFC 4648). */
 static hd_status base64_of(uint32_t *out, xplane_reader *r, hd_proto_span bytes)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     r->text.size = 0;
-    for (size_t i = 0; i < bytes.size; i += 3) {
-        size_t left = bytes.size - i;
-        uint32_t three = (uint32_t)bytes.data[i] << 16 | (left > 1 ? (uint32_t)bytes.data[i + 1] << 8 : 0) |
-                         (left > 2 ? bytes.data[i + 2] : 0);
-        char four[4] = {digits[three >> 18], digits[three >> 12 & 63], left > 1 ? digits[three >> 6 & 63] : '=',
-                        left > 2 ? digits[three & 63] : '='};
-        hd_bytes_put(&r->text, four, sizeof four);
-    }
+    hd_bytes_put_base64(&r->text, bytes.data, bytes.size);
     if (r->text.failed) return HD_NOMEM(r->err);
     *out = hd_builder_intern(r->builder, r->text.size ? (const char *)r->text.data : "", r->text.size);
     return HD_OK;

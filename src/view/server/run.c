@@ -1,4 +1,4 @@
-/* run.c - runs a route and makes its answer: bytes, and a status */
+/* run.c - runs a route and makes its answer, bytes and a status, for the server and for the engine */
 #include <stdlib.h>
 #include <string.h>
 

@@ -135,4 +135,4 @@ declare global {
 
 // Not within the script: with tools that record requests (DevTools, tests) all of it would be parsed again for the
 // stack.
-queueMicrotask(() => start(new HttpSource()));
+queueMicrotask(() => start(new HttpSource(window.heddleTransport)));

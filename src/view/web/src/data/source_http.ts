@@ -36,10 +36,39 @@ function listOf(ids: readonly number[]): string {
 
 const whole = (time: number): number => Math.round(time);
 
+// Where requests go; a page with the engine inside has one of its own (engine/host.ts).
+export interface Transport {
+  fetch(url: string, init: RequestInit): Promise<Response>;
+  // Sends a file; the number of its trace.
+  upload(url: string, file: File, progress: (done: number, total: number) => void): Promise<number>;
+}
+
+const server: Transport = {
+  fetch: (url, init) => fetch(url, { ...init, credentials: "same-origin" }),
+  // fetch does not report upload progress; XMLHttpRequest does.
+  upload: (url, file, progress) =>
+    new Promise((resolve, reject) => {
+      const request = new XMLHttpRequest();
+      request.open("POST", url);
+      request.responseType = "json";
+      request.upload.onprogress = (event) => progress(event.loaded, event.total);
+      request.onerror = () => reject(new ServerError("The server does not take the file.", 0));
+      request.onload = () => {
+        const answer = request.response as { trace?: number; error?: string } | null;
+        if (request.status < 400 && answer && typeof answer.trace === "number") resolve(answer.trace);
+        else reject(new ServerError(answer?.error ?? `The server says ${request.status}.`, request.status));
+      };
+      request.send(file);
+    }),
+};
+
 export class HttpSource implements Source {
   private early: Promise<ArrayBuffer> | null = null; // the job's first picture, which index.html preloads
 
-  constructor(private readonly base: string = "api/") {}
+  constructor(
+    private readonly transport: Transport = server,
+    private readonly base: string = "api/",
+  ) {}
 
   private url(path: string, params: Record<string, Param>): string {
     const query: string[] = [];
@@ -52,7 +81,7 @@ export class HttpSource implements Source {
   private async ask(path: string, params: Record<string, Param>, signal?: AbortSignal, method = "GET", body?: string): Promise<Response> {
     let response: Response;
     try {
-      response = await fetch(this.url(path, params), { method, signal, body, credentials: "same-origin" });
+      response = await this.transport.fetch(this.url(path, params), { method, signal, body });
     } catch (error) {
       if (error instanceof DOMException && error.name === "AbortError") throw error;
       throw new ServerError("The server does not answer. Is `heddle view` still running?", 0);
@@ -270,21 +299,8 @@ export class HttpSource implements Source {
     return this.url("crop", { trace, from: whole(from), until: whole(until), format, tracks: tracks ? listOf(tracks) : undefined });
   }
 
-  // fetch does not report upload progress; XMLHttpRequest does.
   open(file: File, progress: (done: number, total: number) => void): Promise<number> {
-    return new Promise((resolve, reject) => {
-      const request = new XMLHttpRequest();
-      request.open("POST", this.url("open", { name: file.name }));
-      request.responseType = "json";
-      request.upload.onprogress = (event) => progress(event.loaded, event.total);
-      request.onerror = () => reject(new ServerError("The server does not take the file.", 0));
-      request.onload = () => {
-        const answer = request.response as { trace?: number; error?: string } | null;
-        if (request.status < 400 && answer && typeof answer.trace === "number") resolve(answer.trace);
-        else reject(new ServerError(answer?.error ?? `The server says ${request.status}.`, request.status));
-      };
-      request.send(file);
-    });
+    return this.transport.upload(this.url("open", { name: file.name }), file, progress);
   }
 }
 

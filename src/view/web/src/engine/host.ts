@@ -1,0 +1,134 @@
+// A page with the engine inside, without a server: answers what source_http.ts requests, and opens the traces of the page.
+import type { Transport } from "../data/source_http";
+import type { Reply, Request } from "./worker";
+
+const NEWS_MS = 20000; // a request that waits for news is answered then, as by the server
+
+declare global {
+  interface Window {
+    heddleTransport?: Transport;
+  }
+}
+
+type Answer = Exclude<Reply, { news: true } | { failed: string }>;
+type Unsent<T> = T extends unknown ? Omit<T, "id"> : never;
+
+const textOf = (id: string): string => document.getElementById(id)?.textContent ?? "";
+
+function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+  const text = atob(base64.trim());
+  const bytes = new Uint8Array(text.length);
+  for (let k = 0; k < text.length; k++) bytes[k] = text.charCodeAt(k);
+  return bytes;
+}
+
+function unpacked(packed: Uint8Array<ArrayBuffer>): Promise<ArrayBuffer> {
+  return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
+}
+
+class Host implements Transport {
+  private readonly worker = new Worker(URL.createObjectURL(new Blob([textOf("heddle-worker")], { type: "text/javascript" })));
+  private readonly waiting = new Map<number, { resolve: (answer: Answer) => void; reject: (error: Error) => void }>();
+  private readonly readers = new Set<() => void>();
+  private last = 0;
+  private readonly ready: Promise<void>;
+
+  constructor() {
+    this.worker.onmessage = (event: MessageEvent<Reply>) => this.take(event.data);
+    this.worker.onerror = (event) => this.failAll(new Error(event.message || "The engine has stopped."));
+    this.ready = this.start();
+    this.ready.catch((error: unknown) => console.error(error));
+  }
+
+  private take(reply: Reply): void {
+    if ("news" in reply) {
+      for (const reader of this.readers) reader();
+      this.readers.clear();
+      return;
+    }
+    const caller = this.waiting.get(reply.id);
+    this.waiting.delete(reply.id);
+    if ("failed" in reply) caller?.reject(new Error(reply.failed));
+    else caller?.resolve(reply);
+  }
+
+  private failAll(error: Error): void {
+    for (const caller of this.waiting.values()) caller.reject(error);
+    this.waiting.clear();
+  }
+
+  private call(request: Unsent<Request>, transfer: Transferable[] = []): Promise<Answer> {
+    const id = ++this.last;
+    return new Promise((resolve, reject) => {
+      this.waiting.set(id, { resolve, reject });
+      this.worker.postMessage({ id, ...request } as Request, transfer);
+    });
+  }
+
+  private async start(): Promise<void> {
+    const module = await unpacked(bytesOf(textOf("heddle-engine")));
+    await this.call({ what: "start", module }, [module]);
+    for (const element of document.querySelectorAll<HTMLElement>("script.heddle-trace")) {
+      const file = bytesOf(element.textContent ?? "").buffer; // no Blob: WebKit cannot read one of a file:// page
+      await this.call({ what: "open", file, name: element.dataset.name ?? "trace" }, [file]);
+      element.textContent = "";
+    }
+  }
+
+  private news(signal?: AbortSignal | null): Promise<void> {
+    return new Promise((resolve) => {
+      this.readers.add(resolve);
+      signal?.addEventListener("abort", () => resolve());
+      setTimeout(resolve, NEWS_MS);
+    });
+  }
+
+  private async ask(url: string, init: RequestInit): Promise<Response> {
+    const body = typeof init.body === "string" ? new TextEncoder().encode(init.body) : undefined;
+    const answer = await this.call({ what: "ask", method: init.method ?? "GET", uri: `/${url}`, body });
+    return new Response(answer.body, { status: answer.status, headers: { "Content-Type": answer.type ?? "", "X-Name": encodeURIComponent(answer.name ?? "") } });
+  }
+
+  async fetch(url: string, init: RequestInit): Promise<Response> {
+    await this.ready;
+    const after = /^api\/session\?(?:.*&)?after=(\d+)/.exec(url);
+    for (;;) {
+      if (init.signal?.aborted) throw new DOMException("aborted", "AbortError");
+      const news = after ? this.news(init.signal) : null;
+      const started = performance.now();
+      const response = await this.ask(url, init);
+      if (!after || !news) return response;
+      const { revision } = (await response.clone().json()) as { revision?: number };
+      if (revision !== Number(after[1])) return response;
+      await news;
+      if (performance.now() - started >= NEWS_MS) return response;
+    }
+  }
+
+  async upload(url: string, file: File, progress: (done: number, total: number) => void): Promise<number> {
+    await this.ready;
+    progress(file.size, file.size); // nothing is sent: the Worker reads it where it is
+    return (await this.call({ what: "open", file, name: file.name })).trace ?? -1;
+  }
+
+  async download(url: string): Promise<void> {
+    const response = await this.fetch(url, {});
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(await response.blob());
+    link.download = decodeURIComponent(response.headers.get("X-Name") ?? "") || "trace";
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+  }
+}
+
+const host = new Host();
+window.heddleTransport = host;
+
+// Links to crops are answered by the engine as well.
+addEventListener("click", (event) => {
+  const link = event.target instanceof Element ? event.target.closest("a[download]") : null;
+  const address = link?.getAttribute("href") ?? "";
+  if (!address.startsWith("api/")) return;
+  event.preventDefault();
+  void host.download(address);
+}, true);
