@@ -313,6 +313,7 @@ TOTAL_ORDERS = {
     "flame/svg_layout.c": "by caller and name, then by number",
     "report/whatif/model.c": "by start, then by place",
     "view/ranks/picture.c": "by what a row shows, then by number",
+    "wasm/compat.c": "a definition, by hd_sort",
 }
 SORTS = re.compile(r"\bqsort(?:_r)?\s*\(")
 QUOTED = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'")

@@ -56,7 +56,8 @@ bool sym_file_open(sym_file *out, hd_symbolize_result *out_result, char why[SYM_
         close(fd);
         return refuse(out_result, why, HD_SYMBOLIZE_UNREADABLE, path, "is no regular file");
     }
-    if (!sym_file_take(out, fd, path)) return refuse(out_result, why, HD_SYMBOLIZE_UNREADABLE, path, "is not an ELF file");
+    if (!sym_file_take(out, fd, path))
+        return refuse(out_result, why, HD_SYMBOLIZE_UNREADABLE, path, "is not an ELF file");
     return true;
 }
 
