@@ -3,7 +3,6 @@
  * EVENT_DESC, EVENT_UPDATE and old HEADER_EVENT_TYPE name events; without a name, type and config are used.
  */
 #include <stdio.h>
-#include <time.h>
 
 #include "base/error.h"
 #include "format/perfdata/perfdata.h"
@@ -158,13 +157,15 @@ static void put_texts(perfdata_reader *r, const char *key, perfdata_input *in, u
     hd_json_put_string(&r->about, r->text.size ? (char *)r->text.data : "", r->text.size);
 }
 
+enum { LINUX_CLOCK_MONOTONIC = 1 }; /* the number in files of Linux, whatever system reads them */
+
 /* Unix time of the zero of the clock that times are on. */
 static bool take_clock(perfdata_reader *r, perfdata_input *in)
 {
     perfdata_take(in, 4); /* version */
     uint64_t id = perfdata_take(in, 4);
     uint64_t wall = perfdata_take(in, 8), clock = perfdata_take(in, 8);
-    if (id == CLOCK_MONOTONIC) {
+    if (id == LINUX_CLOCK_MONOTONIC) {
         put_key(&r->about, "clock");
         hd_json_put_string(&r->about, "monotonic", 9);
     }
