@@ -450,7 +450,7 @@ static void test_window__who_cannot_be_told_is_said_plainly(void **state)
     (void)state;
     assert_refused(getpid(), HD_ERR_UNSUPPORTED, "start it with heddle record");
     assert_refused(4194304, HD_ERR_ARGUMENT, "no process 4194304");
-    assert_refused(-1, HD_ERR_ARGUMENT, "no id of a process");
+    assert_refused(-1, HD_ERR_ARGUMENT, "not an id of a process");
     const hd_trigger_options bad = {.action = HD_TRIGGER_STOP, .duration_ns = 1};
     assert_int_equal(hd_trigger(&table, getpid(), &bad, &err), HD_ERR_ARGUMENT);
 }

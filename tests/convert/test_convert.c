@@ -175,7 +175,7 @@ static void test_convert__a_pass_that_is_none_is_said_with_what_is_known(NO_STAT
         {"crop:clip=1,from=1s", "takes no value"},
         {"crop:from", "needs a value: from=time"},
         {"crop:from=soon", "is no time"},
-        {"lanes:snap-threshold-us=-1", "is no number"},
+        {"lanes:snap-threshold-us=-1", "is not a number"},
         {"attribution:clock-offset=5%", "is a time"},
         {"merge:ranks,processes", "not both"},
     };

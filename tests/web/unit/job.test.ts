@@ -56,7 +56,7 @@ test("ranks that are missing are counted, devices of a rank are not", () => {
 });
 
 test("what is not a picture is refused", () => {
-  assert.throws(() => decodeFigures(new TextEncoder().encode("{\"error\": 1}  ").buffer as ArrayBuffer), /no picture/);
+  assert.throws(() => decodeFigures(new TextEncoder().encode("{\"error\": 1}  ").buffer as ArrayBuffer), /not a picture/);
   assert.throws(() => jobOf(answer(ranksOf([0]), { idle: [1, 2] })), /lacks figures/);
   assert.throws(() => moreOf(answer(ranksOf([0]), { idle: [1, 2] })), /lacks figures/);
 });
