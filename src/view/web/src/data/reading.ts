@@ -73,7 +73,7 @@ export function attachReading(app: App, parent: HTMLElement): void {
     if (!session) {
       const waiting = document.createElement("div");
       waiting.className = "reading-card";
-      waiting.textContent = "Waiting for the server…";
+      waiting.textContent = "Waiting for the trace…";
       cards.push(waiting);
     }
     list.replaceChildren(...cards);
