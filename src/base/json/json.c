@@ -1,8 +1,18 @@
 /* json.c - the parts of the strict JSON scanner that are not on every path */
 #include "base/json/json.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/text/hex.h"
 #include "base/text/utf8.h"
+
+char *hd_json_copy(const char *text, size_t size)
+{
+    char *copy = calloc(1, size + HD_JSON_PADDING);
+    if (copy && size) memcpy(copy, text, size);
+    return copy;
+}
 
 const char *hd_json_skip_long_space(const char *p)
 {

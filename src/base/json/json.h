@@ -25,6 +25,9 @@
 
 enum { HD_JSON_PADDING = 64, HD_JSON_DEPTH_LIMIT = 1024 };
 
+/* A copy of a text with the padding; the caller frees it. NULL: no memory. */
+char *hd_json_copy(const char *text, size_t size);
+
 #define HD_LIKELY(x) __builtin_expect(!!(x), 1)
 #define HD_UNLIKELY(x) __builtin_expect(!!(x), 0)
 

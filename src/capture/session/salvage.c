@@ -16,6 +16,7 @@
 
 #include "base/checksum.h"
 #include "base/error.h"
+#include "base/io/read_at.h"
 #include "capture/session/impl.h"
 
 enum { EVENTS_MAX = 1 << 24 }; /* of all rings together: a gigabyte */
@@ -38,14 +39,7 @@ static hd_status failed(const salvage *s, const char *what)
 
 static bool read_at(int fd, void *out, size_t size, uint64_t offset)
 {
-    size_t done = 0;
-    while (done < size) {
-        ssize_t n = pread(fd, (char *)out + done, size - done, (off_t)(offset + done));
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return false;
-        done += (size_t)n;
-    }
-    return true;
+    return hd_read_at(fd, out, size, offset) == (ssize_t)size;
 }
 
 /* ---- the memory ---- */

@@ -104,9 +104,8 @@ static bool add_member(chrome_reader *reader, uint32_t key, const char *value, c
 static bool add_members(chrome_reader *reader, uint32_t key, const char *object, size_t size, bool after_events)
 {
     bool fine = false;
-    char *text = calloc(1, size + HD_JSON_PADDING); /* the scanner looks ahead */
+    char *text = hd_json_copy(object, size);
     if (!text) return false;
-    memcpy(text, object, size);
     for (const char *p = hd_json_skip_space(text + 1); *p == '"'; key = HD_STRING_NONE) {
         hd_json_text name;
         p = hd_json_skip_space(hd_json_string(&name, p + 1));

@@ -1,7 +1,6 @@
 /* thinned.c - how much the pass thin removed before a trace was written: the top-level key heddle.thinned, of a merged
  * trace that of each rank or process */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/json/json.h"
 #include "model/trust/trust.h"
@@ -38,9 +37,8 @@ static void add_members(gpu_trust *t, const char *object)
 static void add_key(gpu_trust *t, const hd_trace *trace, const char *key, void (*add)(gpu_trust *, const char *))
 {
     hd_string value = hd_trace_metadata_find(trace, key);
-    char *text = value.size ? calloc(1, value.size + HD_JSON_PADDING) : NULL;
+    char *text = value.size ? hd_json_copy(value.data, value.size) : NULL;
     if (!text) return;
-    memcpy(text, value.data, value.size);
     const char *object = hd_json_skip_space(text);
     if (*object == '{' && hd_json_skip_value(object)) add(t, object);
     free(text);

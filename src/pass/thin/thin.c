@@ -59,14 +59,11 @@ static bool is_long(const thinner *t, const hd_block *block, uint32_t row)
 }
 
 /* Whether a slice stays by what it is. */
-static bool is_kept(hd_roles *roles, const hd_trace *trace, const hd_block *block, uint32_t row, bool keep_gpu)
+static bool is_kept(const thinner *t, hd_role role, uint32_t name, bool keep_gpu)
 {
-    hd_event event;
-    hd_block_event(&event, block, row);
-    hd_role role = hd_roles_at(roles, event.category, event.name, event.track);
     if (hd_role_is_work(role)) return keep_gpu;
     return role == HD_ROLE_SYNC || role == HD_ROLE_GPU_ANNOTATION ||
-           hd_marks_step(role, hd_trace_string(trace, event.name));
+           hd_marks_step(role, hd_trace_string(t->trace, name));
 }
 
 static void remove_activity(thinner *t, const hd_block *block, uint32_t row)
@@ -89,12 +86,13 @@ static hd_status choose(thinner *t, bool keep_gpu, hd_error *err)
         const hd_block *block = hd_trace_block_at(t->trace, HD_KIND_SLICE, b);
         for (uint32_t i = 0; i < block->row_count; i++) {
             uint8_t *stays = &t->stays[block->first_row + i];
-            *stays = is_long(t, block, i) || is_kept(&roles, t->trace, block, i, keep_gpu);
             hd_event event;
+            *stays = is_long(t, block, i);
             if (*stays) continue;
             hd_block_event(&event, block, i);
-            if (hd_role_is_work(hd_roles_at(&roles, event.category, event.name, event.track)))
-                remove_activity(t, block, i);
+            hd_role role = hd_roles_at(&roles, event.category, event.name, event.track);
+            *stays = is_kept(t, role, event.name, keep_gpu);
+            if (!*stays && hd_role_is_work(role)) remove_activity(t, block, i);
         }
     }
     hd_roles_deinit(&roles);

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/io/compress.h"
 #include "base/io/output.h"
+#include "base/io/read_at.h"
 #include "base/io/temporary.h"
 #include "base/memory/vector.h"
 #include "base/options.h"
@@ -31,13 +32,9 @@ static hd_status fail(hd_error *err, const char *path, hd_status status, const c
 /* All of [offset, offset + size). */
 static hd_status read_at(void *out, int descriptor, uint64_t offset, uint64_t size, const char *path, hd_error *err)
 {
-    for (uint64_t done = 0; done < size;) {
-        ssize_t got = pread(descriptor, (char *)out + done, size - done, (off_t)(offset + done));
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return fail(err, path, HD_ERR_IO, strerror(errno));
-        if (got == 0) return fail(err, path, HD_ERR_IO, "the file has become shorter");
-        done += (uint64_t)got;
-    }
+    ssize_t got = hd_read_at(descriptor, out, (size_t)size, offset);
+    if (got < 0) return fail(err, path, HD_ERR_IO, strerror(errno));
+    if ((uint64_t)got < size) return fail(err, path, HD_ERR_IO, "the file has become shorter");
     return HD_OK;
 }
 

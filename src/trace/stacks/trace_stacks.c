@@ -296,10 +296,8 @@ static hd_status make_nodes(frame_reader *r, hd_error *err)
 
 static hd_status read_tree(hd_trace_stacks *s, hd_string json, hd_error *err)
 {
-    char *text = malloc(json.size + HD_JSON_PADDING);
+    char *text = hd_json_copy(json.data, json.size);
     if (!text) return HD_NOMEM(err);
-    memcpy(text, json.data, json.size);
-    memset(text + json.size, 0, HD_JSON_PADDING);
     frame_reader r = {.stacks = s, .unknown = hd_stacks_name(s->tree, "[unknown]", 9)};
     hd_status status = r.unknown == HD_NONE ? HD_NOMEM(err) : read_frames(&r, text, err);
     free(text);

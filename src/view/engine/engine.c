@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/io/read_at.h"
 #include "base/io/temporary.h"
 #include "view/route/route.h"
 #include "view/server/http.h"
@@ -78,18 +79,13 @@ static hd_status put_body(int *out_fd, const void *body, size_t size, hd_error *
 static bool take_file(view_reply *reply)
 {
     int fd = reply->file - 1;
-    off_t size = lseek(fd, 0, SEEK_END), at = 0;
+    off_t size = lseek(fd, 0, SEEK_END);
     uint8_t *room = size >= 0 ? hd_bytes_room(&reply->bytes, (size_t)size + 1) : NULL;
-    while (room && at < size) {
-        ssize_t n = pread(fd, room + at, (size_t)(size - at), at);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) break;
-        at += n;
-    }
+    bool fine = room && hd_read_at(fd, room, (size_t)size, 0) == size;
     close(fd);
     reply->file = 0;
-    reply->bytes.size = (size_t)at;
-    return room && at == size;
+    reply->bytes.size = fine ? (size_t)size : 0;
+    return fine;
 }
 
 static void refuse(view_reply *reply, unsigned status, const char *why)

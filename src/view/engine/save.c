@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/io/output.h"
+#include "base/io/read_at.h"
 #include "base/io/temporary.h"
 #include "base/options.h"
 #include "base/text/ends.h"
@@ -54,17 +55,14 @@ static hd_status write_base64(hd_output *out, int fd, hd_error *err)
     uint8_t *piece = malloc(STEP);
     hd_bytes text = {0};
     hd_status status = piece ? HD_OK : HD_NOMEM(err);
-    for (off_t at = 0; status == HD_OK;) {
-        size_t size = 0;
-        ssize_t n = 1;
-        while (size < STEP && (n = pread(fd, piece + size, STEP - size, at + (off_t)size)) > 0) size += (size_t)n;
-        if (n < 0) status = hd_error_set(err, HD_ERR_IO, NULL, HD_OFFSET_NONE, "cannot read a temporary file");
-        if (size == 0) break;
+    for (uint64_t at = 0; status == HD_OK;) {
+        ssize_t size = hd_read_at(fd, piece, STEP, at);
+        if (size < 0) status = hd_error_set(err, HD_ERR_IO, NULL, HD_OFFSET_NONE, "cannot read a temporary file");
+        if (size <= 0) break;
         text.size = 0;
-        hd_bytes_put_base64(&text, piece, size);
-        if (text.failed) status = HD_NOMEM(err);
-        if (status == HD_OK) status = hd_output_write(out, text.data, text.size, err);
-        at += (off_t)size;
+        hd_bytes_put_base64(&text, piece, (size_t)size);
+        status = text.failed ? HD_NOMEM(err) : hd_output_write(out, text.data, text.size, err);
+        at += (uint64_t)size;
     }
     free(piece);
     hd_bytes_deinit(&text);

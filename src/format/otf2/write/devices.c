@@ -81,10 +81,9 @@ hd_status ow_write_device_properties(ow_writer *w, uint32_t node, int64_t device
 {
     enum { DEVICE_MAX = 4096 };
     hd_string json = hd_trace_metadata_find(w->trace, "deviceProperties");
-    char *text = calloc(1, json.size + HD_JSON_PADDING);
+    char *text = hd_json_copy(json.data, json.size);
     if (!text) return HD_NOMEM(w->err);
     hd_status status = HD_OK;
-    memcpy(text, json.data, json.size);
     const char *p = hd_json_skip_space(text);
     if (*p == '[') p = hd_json_skip_space(p + 1);
     for (int i = 0; *p == '{' && status == HD_OK && i < DEVICE_MAX; i++) {

@@ -1,0 +1,24 @@
+/* read_at.h - bytes of an open file at an offset, for what has a descriptor and needs no hd_input */
+#ifndef HD_BASE_IO_READ_AT_H
+#define HD_BASE_IO_READ_AT_H
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+/* Reads `size` bytes at `offset` to `out`, fewer where the file ends. Returns how many; -1: a failure, with errno. */
+static inline ssize_t hd_read_at(int fd, void *out, size_t size, uint64_t offset)
+{
+    size_t done = 0;
+    while (done < size) {
+        ssize_t got = pread(fd, (char *)out + done, size - done, (off_t)(offset + done));
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return -1;
+        if (got == 0) break;
+        done += (size_t)got;
+    }
+    return (ssize_t)done;
+}
+
+#endif
