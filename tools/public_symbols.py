@@ -14,7 +14,7 @@ def declared_names(text):
     text = re.sub(r"^[ \t]*#(?:\\\n|[^\n])*", "", text, flags=re.M)
     names = set()
     for match in re.finditer(r"\b(hd_[a-z0-9_]+)\s*\(", text):
-        # The declaration that the name stands in: types and inline functions are not symbols.
+        # The declaration that contains the name: types and inline functions are not symbols.
         before = re.split(r"[;{}]", text[:match.start()])[-1]
         if not re.search(r"\b(typedef|static|return)\b|[=(]", before):
             names.add(match.group(1))

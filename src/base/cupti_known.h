@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 typedef enum hd_cupti_defect {
-    HD_CUPTI_ZERO_TIMES = 1, /* what has a row here for the tracer's own sake */
+    HD_CUPTI_ZERO_TIMES = 1, /* the tracer works around this and the next two */
     HD_CUPTI_SYNCS_MISSING,
     HD_CUPTI_GRAPH_IDS,
     HD_CUPTI_SLOW,

@@ -56,7 +56,7 @@ static void hold(record_live *live, int fd, pid_t pid)
     live->list[live->count++] = (held){own, pid};
 }
 
-/* false: nothing more for now. */
+/* false: no message is waiting. */
 static bool receive(record_live *live)
 {
     char byte;

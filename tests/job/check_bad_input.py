@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Summaries that do not fit together, are not summaries, or cannot be written: what is good is kept, the rest is told.
+"""Summaries that do not fit together, are not summaries, or cannot be written: what is good is kept, the rest is reported.
 
   check_bad_input.py --heddle HEDDLE
 """

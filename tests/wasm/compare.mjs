@@ -2,7 +2,7 @@
 //
 //   node compare.mjs HEDDLE ENGINE.mjs ENGINE.wasm FILE...
 //
-// Only what has to differ is left out: the session's id, revisions, which count news, and measured times.
+// Only what has to differ is left out: the session's id, revisions, which count changes, and measured times.
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";

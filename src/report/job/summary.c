@@ -51,7 +51,7 @@ static const hd_report_column collective_columns[] = {
     {"point_to_point", HD_VALUE_BOOL, "sends and receives are counted separately"},
     {"sequence", HD_VALUE_INT, "number within the group"},
     {"counted", HD_VALUE_BOOL,
-     "the trace has no numbers: 10^9 * (number of the step + 1) + place in it, as heddle/analysis/job.h tells"},
+     "the trace has no numbers: 10^9 * (number of the step + 1) + place in it, see heddle/analysis/job.h"},
     {"operation", HD_VALUE_STRING, "AllReduce, AllGather …"},
     {"size", HD_VALUE_INT, "ranks in the group"},
     {"bytes", HD_VALUE_COUNT, "as report communication counts them; null: unknown"},
