@@ -248,7 +248,7 @@ def check_formats(root):
     for name in listed:
         wanted = {f"docs/formats/{name}.md": "a page"}
         if name not in importers:
-            wanted |= {f"tests/format/test_{name}*.c": "a test"}
+            wanted |= {f"tests/format/**/test_{name}*.c": "a test"}
         folder = root / "src/format" / name
         if not folder.is_dir() or any(".reads = true" in path.read_text(encoding="utf-8") for path in folder.rglob("*.c")):
             wanted |= {f"fuzz/corpus/{name}*/*": "files to fuzz with"}

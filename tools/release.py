@@ -23,7 +23,7 @@ PLACES = (
     ("CHANGELOG.md", r"\A(?:(?!^## ).*\n)*## (\d\S*?),"),
     ("debian/changelog", r"\Aheddle \(([^)]+)\)"),
     ("docs/install.md", r"\bheddle-(\d[\d.]*\d)-linux-"),
-    ("docs/view-protocol.md", r'"version": "([^"]+)"'),
+    ("docs/reference/view-protocol.md", r'"version": "([^"]+)"'),
 )
 # What builds each thing, and where it is then. The static libraries are built once: they are Debian's sources, by a pinned version.
 BUILT = {"dist": "build/dist/*.tar.*", "dist-aarch64": "build/dist-aarch64/*.tar.*", "wheel": "build/wheel/*.whl"}

@@ -130,7 +130,7 @@ def main():
     parser.add_argument("--out", type=Path, default=build / "zoo")
     parser.add_argument("--time-limit", type=float, default=120, help="seconds for a tool and a trace")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--docs", action="store_true", help="write docs/zoo-results.md as well")
+    parser.add_argument("--docs", action="store_true", help="write docs/reference/zoo-results.md as well")
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a cell is wrong, lost silently or crashed")
     args = parser.parse_args()
     os.environ["ZOO_HEDDLE"] = importlib.import_module("use_heddle").PROGRAM = args.heddle
@@ -168,7 +168,7 @@ def main():
             print(f"{len(names)} traces, {asked} questions, {len(bad)} wrong, lost silently or crashed")
             return bool(bad)
         return 0
-    page.write(result, args.out, ZOO.parent / "docs/zoo-results.md" if args.docs else None)
+    page.write(result, args.out, ZOO.parent / "docs/reference/zoo-results.md" if args.docs else None)
     print(page.summary(result))
     return 0
 

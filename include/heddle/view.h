@@ -6,7 +6,7 @@
  *   …
  *   if (hd_view_stop(view, 1000)) hd_view_free(view);
  *
- * The server has its own threads and answers while it still reads the files. docs/view-protocol.md is the protocol
+ * The server has its own threads and answers while it still reads the files. docs/reference/view-protocol.md is the protocol
  * between server and web UI. It changes no file, and sends nothing to other hosts by itself. Requests briefly take much
  * memory: with glibc, `mallopt(M_ARENA_MAX, 2)` and a fixed M_MMAP_THRESHOLD, as in `heddle view`, return it to the
  * system.

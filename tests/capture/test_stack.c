@@ -9,9 +9,9 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "capture/programs/stack_subject.h"
 #include "capture/stack/impl.h"
 #include "capture/stack_names.h"
-#include "capture/stack_subject.h"
 #include "rounds.h"
 #include "under_tsan.h"
 

@@ -8,10 +8,10 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 
+#include "capture/programs/stack_subject.h"
 #include "capture/session/impl.h"
 #include "capture/session_support.h"
 #include "capture/stack_names.h"
-#include "capture/stack_subject.h"
 #include "heddle/stack.h"
 #include "heddle/stacks.h"
 #include "patience.h"

@@ -4,8 +4,8 @@
  * and played in the order of time: at the end of each window, and within it, its live memory must be that of a model.
  */
 #include "capture/cuda/window/window.h"
+#include "capture/programs/stub_tracer.h"
 #include "capture/session_support.h"
-#include "capture/stub_tracer.h"
 
 enum { ADDRESSES = 300, OPERATIONS = 60000, LATE = 64 };
 

@@ -24,7 +24,7 @@ import tempfile
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
-sys.path[1:1] = [str(TESTS), str(TESTS / "format"), str(TESTS / "web")]
+sys.path[1:1] = [str(TESTS), str(TESTS / "format/checks"), str(TESTS / "web")]
 import chromium  # noqa: E402
 import perfetto_model as model  # noqa: E402
 from rounds import rounds, seed  # noqa: E402

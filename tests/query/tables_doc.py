@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""docs/query-tables.md says of each table what `heddle_tables` says; and plans leave to SQLite what they should.
+"""docs/reference/query-tables.md says of each table what `heddle_tables` says; and plans leave to SQLite what they should.
 
 usage: tests/query/tables_doc.py --heddle PROGRAM [--update]
 
@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PAGE = ROOT / "docs" / "query-tables.md"
+PAGE = ROOT / "docs/reference/query-tables.md"
 BEGIN, END = "<!-- tables: made by tests/query/tables_doc.py --update -->\n", "<!-- end of tables -->\n"
 TRACE = {"traceEvents": [{"ph": "X", "pid": 1, "tid": 1, "name": "a", "cat": "kernel", "ts": t, "dur": 2} for t in range(9)]}
 

@@ -22,7 +22,7 @@ FILES = {
     "CHANGELOG.md": "# Changes\n\nText.\n\n## 2.3.4, 2027-05-06\n\nIt is faster.\n\n## 2.3.3, 2027-01-02\n\n- Old.\n",
     "debian/changelog": "heddle (2.3.4) unstable; urgency=medium\n\n  * Text.\n",
     "docs/install.md": "tar -xf heddle-2.3.4-linux-x86_64.tar.gz && ln -s heddle-2.3.4-linux-x86_64/bin/heddle .\n",
-    "docs/view-protocol.md": '{"version": "2.3.4", "session": "5f0c"}\n',
+    "docs/reference/view-protocol.md": '{"version": "2.3.4", "session": "5f0c"}\n',
 }
 
 
@@ -69,8 +69,8 @@ class Release(unittest.TestCase):
                 self.write(name, FILES[name])
 
     def test_a_place_without_a_version(self):
-        self.assertEqual(self.faults_after("docs/view-protocol.md", '"version"', '"release"'),
-                         ["docs/view-protocol.md has no version; meson.build has 2.3.4"])
+        self.assertEqual(self.faults_after("docs/reference/view-protocol.md", '"version"', '"release"'),
+                         ["docs/reference/view-protocol.md has no version; meson.build has 2.3.4"])
 
     def test_a_section_without_date_or_text(self):
         self.assertEqual(self.faults_after("CHANGELOG.md", "2027-05-06", "not released yet"),

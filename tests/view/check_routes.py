@@ -3,7 +3,7 @@
 
   check_routes.py --heddle HEDDLE [FILE.json[.gz] ...]
 
-Flame graphs: `heddle flame` of the same range. Pieces (crop): every event of the file, by the rule of docs/view-protocol.md
+Flame graphs: `heddle flame` of the same range. Pieces (crop): every event of the file, by the rule of docs/reference/view-protocol.md
 and src/pass/crop/crop.c, in all formats. Tracks and fidelity: `heddle info` and `heddle check`. Without files: one that
 `heddle synth` makes, and those of the folder that HEDDLE_QUERY_TRACES names.
 """

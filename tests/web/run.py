@@ -71,7 +71,7 @@ def main():
             subprocess.run([heddle, "summarize", "-q", inputs / "job_rank0.json", "-o", one], check=True)
             subprocess.run([args.make_job.resolve(), one, "4096", inputs / "many.hds"], check=True)
         words = [f"{args.test[0]}.test.mjs", browser, inputs, heddle] if args.test[0] in ALONE else ["page_tests.mjs", browser, inputs, heddle, ",".join(args.test)]
-        return subprocess.run([node, HERE / words[0], *words[1:], *args.names], env=env).returncode
+        return subprocess.run([node, HERE / "pages" / words[0], *words[1:], *args.names], env=env).returncode
 
 
 sys.exit(main())

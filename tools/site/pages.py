@@ -130,6 +130,6 @@ def on_files(files, config):
 
 
 def on_page_markdown(markdown, page, config, files):
-    if page.file.src_uri == "zoo-results.md" and ZOO.exists():
+    if page.file.src_uri == "reference/zoo-results.md" and ZOO.exists():
         markdown += '\n<a href="zoo-cells.html">Every cell on one page</a>, with what differs.\n'
     return relink(SOURCE_OF[page.file.src_uri], markdown)

@@ -1,8 +1,8 @@
-"""SQLite databases: Nsight Systems, rocpd, rpd, Ascend. Tables and their columns are those of tests/format/*_fixtures.py."""
+"""SQLite databases: Nsight Systems, rocpd, rpd, Ascend. Tables and their columns are those of tests/format/makers/*_fixtures.py."""
 import os
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tests/format"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tests/format/makers"))
 import ascend_fixtures as ascend_tables  # noqa: E402
 import rocpd_fixtures as rocpd_tables  # noqa: E402
 import rpd_fixtures as rpd_tables  # noqa: E402

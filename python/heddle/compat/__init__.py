@@ -4,5 +4,5 @@
     from heddle.compat.hta import TraceAnalysis          # Holistic Trace Analysis
     import heddle.compat.tracesmith as ts                # TraceSmith
 
-docs/python-compat.md lists the equivalents, and where the figures differ on purpose.
+docs/reference/python-compat.md lists the equivalents, and where the figures differ on purpose.
 """

@@ -1,7 +1,7 @@
 """Holistic Trace Analysis' entry points: `TraceAnalysis`, with the columns of HTA 0.5.0, in its units (microseconds).
 
 Needs pandas. Charts (`visualize=True`) need plotly, and are left out where it is absent. Where HTA's figures are wrong these
-are right: see "Where figures differ" in docs/python-compat.md.
+are right: see "Where figures differ" in docs/reference/python-compat.md.
 """
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ enum { VIEW_ORDER_ASYNC = 1 << 20, VIEW_ORDER_COUNTERS = 2 << 20, VIEW_ORDER_THR
 typedef struct view_track {
     uint32_t id, parent; /* HD_NONE: none */
     view_track_kind kind;
-    const char *role; /* as in docs/view-protocol.md; static */
+    const char *role; /* as in docs/reference/view-protocol.md; static */
     char *name;       /* malloc'ed, with its size: may hold NUL */
     size_t name_size;
     char *detail;    /* malloc'ed, NULL: none */

@@ -1,4 +1,4 @@
-/* tile.h - tiles of tracks: 512 columns of 2^z ns, as docs/view-protocol.md says
+/* tile.h - tiles of tracks: 512 columns of 2^z ns, as docs/reference/view-protocol.md says
  *
  * In: a track and a zoom. Out: bytes for the page. Begin with tile.c.
  */

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { decodeFigures, jobOf, moreOf, type Job } from "../../../src/view/web/src/data/job";
 import { cellOf, colorAt, countRanks, extentOf, fieldsOf, groupsOf, orderOf, peersOf, shownFigures, showing, zoomed } from "../../../src/view/web/src/panels/job_layout";
 
-// An answer as docs/view-protocol.md has it: figures in 32 bits, or, where one does not fit, as doubles. NaN: not known.
+// An answer as docs/reference/view-protocol.md has it: figures in 32 bits, or, where one does not fit, as doubles. NaN: not known.
 function answer(head: Record<string, unknown>, figures: Record<string, number[]>): ArrayBuffer {
   const wide = (list: number[]): number => (list.every((figure) => Number.isNaN(figure) || (figure >= 0 && figure < 0xffffffff)) ? 4 : 8);
   const aligned = (at: number): number => (at + 7) & ~7;

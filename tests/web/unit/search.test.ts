@@ -23,7 +23,7 @@ function trace(id: number): TraceInfo {
   };
 }
 
-// A server's search as docs/view-protocol.md has it, over a list.
+// A server's search as docs/reference/view-protocol.md has it, over a list.
 function searchIn(events: readonly Known[], id: number, query: SearchQuery, from: number, behind?: SearchPlace): SearchResult {
   if (query.mode === "regex") new RegExp(query.q);
   const order = (each: Known): [number, number] => [each.start, each.row];

@@ -6,7 +6,7 @@
     timeline = ts.build_timeline(reader.read_all())
     ts.export_perfetto(reader.read_all(), "trace.json")
 
-Profiling itself is `heddle record`, or `heddle.record([...])`; so there is no `create_profiler`. docs/python-compat.md says where
+Profiling itself is `heddle record`, or `heddle.record([...])`; so there is no `create_profiler`. docs/reference/python-compat.md says where
 results differ on purpose.
 """
 import heddle

@@ -287,7 +287,8 @@ const cli_command cmd_query = {
     .offer = "<files>",
     .description =
         "Runs SQLite's SQL over the traces themselves: nothing is loaded or copied. Tables and columns have the "
-        "names that they have in Perfetto (slice, thread_track, counter, args …); docs/query-tables.md lists them, "
+        "names that they have in Perfetto (slice, thread_track, counter, args …); docs/reference/query-tables.md lists "
+        "them, "
         "as does the table heddle_tables, and docs/query.md has examples. Several files are queried together: the "
         "columns `rank` and `input` distinguish them. Times are nanoseconds.\n\n"
         "The last operand is the query, unless it is a file. Without one, statements are read from standard input; "

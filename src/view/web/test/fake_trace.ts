@@ -1,4 +1,4 @@
-// A test double: a synthetic trace, and its tiles as in docs/view-protocol.md, made in a slow and simple way. Tests
+// A test double: a synthetic trace, and its tiles as in docs/reference/view-protocol.md, made in a slow and simple way. Tests
 // compare the drawing with `rows`; fake_server.mjs serves it to a browser.
 import { TILE_COLUMNS, type TrackInfo } from "../src/data/model";
 

@@ -42,7 +42,7 @@ export interface LateAnswer {
   notes: string[];
 }
 
-// The texts of an answer (docs/view-protocol.md).
+// The texts of an answer (docs/reference/view-protocol.md).
 interface JobHead {
   number: number;
   world: number | null;

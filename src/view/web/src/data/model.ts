@@ -1,4 +1,4 @@
-// The server's answers (docs/view-protocol.md) as types. Times are ns; "global" ones are trace time + offset of the
+// The server's answers (docs/reference/view-protocol.md) as types. Times are ns; "global" ones are trace time + offset of the
 // trace, the axis that is shown.
 
 import type { Json } from "./json_digits";

@@ -1,4 +1,4 @@
-// Asks the server (docs/view-protocol.md).
+// Asks the server (docs/reference/view-protocol.md).
 import type { ClockInfo, DiffAnswer, EventRef, Meeting, MeetingResult, NameInfo, Session, Tile, TrackId, TrackList } from "./model";
 import type { DerivedDetail, EventDetail, Fidelity, FidelityList, FindQuery, FindResult, FlameResult, FlowResult, QueryFailure, QueryResult, QueryTable, ReportAbout, ReportAnswer, SearchQuery, SearchResult, SelectResult } from "./model";
 import { decodeFigures, jobOf, moreOf, type Job, type LateAnswer, type MoreAnswer, type Roles } from "./job";

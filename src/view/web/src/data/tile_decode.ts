@@ -1,5 +1,5 @@
 // Decodes the bytes of /api/tiles into tiles: arrays that view the answer, without copies. The answer is validated
-// against docs/view-protocol.md before use; a violation is an Error, never a partial result.
+// against docs/reference/view-protocol.md before use; a violation is an Error, never a partial result.
 import { TILE_COLUMNS, type CounterRow, type SliceRow, type Tile } from "./model";
 
 const MAGIC = 0x31544448; // "HDT1"
