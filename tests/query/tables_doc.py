@@ -64,7 +64,7 @@ def lists(program):
         for column in columns:
             argument = " (argument)" if column["is_argument"] else ""
             text += f"| {column['name']} | {column['type']} | {cell(column['meaning'])}{argument} |\n"
-    text += "\n### Reports\n\nTheir columns are defined in [reports](reports/definitions.md) and listed in `heddle_tables`.\n\n"
+    text += "\n### Reports\n\nTheir columns are defined in [reports](../reports/definitions.md) and listed in `heddle_tables`.\n\n"
     text += "| function | rows | arguments |\n|---|---|---|\n"
     for name, meaning, arguments in functions:
         text += f"| {name} | {cell(meaning)} | {', '.join(arguments)} |\n"
