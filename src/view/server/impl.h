@@ -13,12 +13,12 @@
 #ifndef HD_VIEW_SERVER_IMPL_H
 #define HD_VIEW_SERVER_IMPL_H
 
-#include <microhttpd.h>
 #include <pthread.h>
 
 #include "base/clock.h"
 #include "base/io/compress.h"
 #include "view/server/http.h"
+#include "view/server/microhttpd.h"
 #include "view/server/page.h"
 #include "view/server/run.h"
 #include "view/session/session.h"

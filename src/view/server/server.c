@@ -1,7 +1,5 @@
 /* server.c - heddle view's server: starts it, and ends it */
 #include <errno.h>
-#ifdef __GLIBC__
-#endif
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,6 +72,7 @@ static hd_status start_daemons(hd_view *view, hd_error *err)
 {
     /* Not epoll: libmicrohttpd 0.9.75 then misses the end of a connection that came together with its last bytes. */
     const unsigned flags = MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
+    HD_TRY(view_microhttpd_load(err));
     view->client_limit = connection_limit(view);
     for (unsigned i = 0; i < view->socket_count; i++) {
         view->daemons[i] = MHD_start_daemon(
