@@ -77,6 +77,7 @@ typedef struct finding {
     bool is_of_host;      /* never below the busy time of a device */
     bool needs_waits;     /* its time is on the path only if other queues wait for it, by events */
     bool has_other_ranks; /* in its time may be waiting for ranks that are not there */
+    bool is_unordered;    /* activities behind it overlap others of their queue: what they wait for is not known */
     bool is_of_all_ranks; /* its cause is on the host, and slows the ranks that are not in the trace too */
 } finding;
 
@@ -120,7 +121,8 @@ struct findings {
     /* bounds.c */
     uint32_t *order;
     int64_t *taken, *new_starts; /* by node */
-    uint8_t *freed;
+    uint8_t *flags;
+    bool has_unordered;
 };
 
 /* All findings of the trace, ranked: what saves most first, then what is not known by its amount, then what saves only
@@ -154,13 +156,6 @@ static inline double findings_percent(int64_t part, int64_t whole)
 }
 /* The whole lasts until it ends: an activity, or a thread of steps, within the whole. */
 bool findings_is_measured(const findings *f, uint32_t node);
-/* The delay of an activity that began while the one before it on its queue still ran, as times are rounded: that one
- * runs during the delay. */
-static inline bool findings_is_overlap(const findings *f, const hd_graph_piece *piece)
-{
-    return piece->is_delay && piece->edge == HD_EDGE_QUEUE &&
-           f->graph->ends[piece->node - 1] > f->graph->starts[piece->node];
-}
 /* How much of a node's time rules have claimed. What they leave of a kernel is what it needs in any case. */
 int64_t findings_claimed(const findings *f, uint32_t node);
 static inline bool findings_is_untouched(const findings *f, uint32_t node)
