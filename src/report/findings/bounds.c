@@ -122,9 +122,7 @@ static int64_t saved(const findings *f)
 
 static void set_claims(findings *f, uint32_t of, bool is_set)
 {
-    size_t first = 0, high = f->claim_count;
-    HD_PARTITION_POINT(first, high, at, f->claims[at].of < of);
-    for (size_t i = first; i < f->claim_count && f->claims[i].of == of; i++) {
+    for (size_t i = findings_first_claim(f, of); i < f->claim_count && f->claims[i].of == of; i++) {
         const finding_claim *c = &f->claims[i];
         if (c->ns == HD_NO_TIME)
             f->flags[c->node] = (uint8_t)((f->flags[c->node] & ~IS_FREED) | (is_set ? IS_FREED : 0));
@@ -153,10 +151,8 @@ static bool reaches_unordered(const findings *f)
 /* Claimed work that the rest of the device does not need. */
 static int64_t claimed_work(const findings *f, uint32_t of)
 {
-    size_t first = 0, high = f->claim_count;
     int64_t sum = 0;
-    HD_PARTITION_POINT(first, high, at, f->claims[at].of < of);
-    for (size_t i = first; i < f->claim_count && f->claims[i].of == of; i++)
+    for (size_t i = findings_first_claim(f, of); i < f->claim_count && f->claims[i].of == of; i++)
         if (f->claims[i].ns != HD_NO_TIME && findings_is_work(f, f->claims[i].node))
             sum = gpu_sum(sum, f->claims[i].ns);
     return sum;
@@ -165,10 +161,8 @@ static int64_t claimed_work(const findings *f, uint32_t of)
 /* The start of the finding's first change, within the whole: before that, nothing changes. */
 static int64_t first_change(const findings *f, uint32_t of)
 {
-    size_t first = 0, high = f->claim_count;
     int64_t time = f->until;
-    HD_PARTITION_POINT(first, high, at, f->claims[at].of < of);
-    for (size_t i = first; i < f->claim_count && f->claims[i].of == of; i++) {
+    for (size_t i = findings_first_claim(f, of); i < f->claim_count && f->claims[i].of == of; i++) {
         uint32_t node = f->claims[i].node, row = f->graph->slices[node];
         int64_t start = f->graph->starts[node];
         if (f->claims[i].ns == HD_NO_TIME && row != HD_NONE) { /* the node is behind the wait */
@@ -201,10 +195,8 @@ static bool is_held_back(const findings *f, const hd_graph_piece *piece)
  * may lead through the host then, and not through these delays. */
 static int64_t held_back(const findings *f, uint32_t of)
 {
-    size_t first = 0, high = f->claim_count;
     int64_t sum = 0;
-    HD_PARTITION_POINT(first, high, at, f->claims[at].of < of);
-    for (size_t i = first; i < f->claim_count && f->claims[i].of == of; i++) {
+    for (size_t i = findings_first_claim(f, of); i < f->claim_count && f->claims[i].of == of; i++) {
         uint32_t node = f->claims[i].node;
         if (findings_is_work(f, node)) continue;
         int64_t from = f->graph->starts[node], until = f->graph->ends[node];
@@ -249,15 +241,16 @@ static void bound_by_graph(findings *f, uint32_t index)
     of->how = FINDING_BY_REPLAY;
 }
 
-static void bound_one(findings *f, uint32_t index)
+/* false: no memory. */
+static bool bound_one(findings *f, uint32_t index)
 {
     finding *of = &f->list[index];
     int64_t whole = findings_whole(f);
-    if (of->reason) return;
+    if (of->reason) return true;
     if (of->device_needs != HD_NO_TIME) {
         of->saves = whole - of->device_needs;
         of->how = FINDING_BY_HOST;
-        return;
+        return true;
     }
     of->saves = whole;
     of->how = FINDING_BY_PATH;
@@ -265,6 +258,10 @@ static void bound_one(findings *f, uint32_t index)
     of->is_unordered = reaches_unordered(f);
     if (!of->is_unordered) bound_by_graph(f, index);
     set_claims(f, index, false);
+    /* Nodes of one path do not run at the same time, whatever waits for what. */
+    int64_t time = of->is_unordered && !of->frees_waits ? findings_claimed_time(f, index) : whole;
+    if (time < 0) return false;
+    if (time < of->saves) of->saves = time;
     /* Where the path leaves a call that no longer waits, the thread is as long except for the call: the rest of path
      * and thread together have lost no more than the calls and the claims. */
     if (of->frees_waits && of->freed < of->saves) {
@@ -272,7 +269,7 @@ static void bound_one(findings *f, uint32_t index)
         of->how = FINDING_BY_PATH;
     }
     if (of->is_of_host || of->frees_waits) bound_by_host(f, index);
-    if (of->is_unordered && of->saves >= whole)
+    if (of->is_unordered && of->frees_queues)
         set_not_known(of, "activities behind it overlap others of their queue, so what they wait for is not known");
     bool is_worth = findings_is_worth(f, of->saves);
     if (of->has_other_ranks && is_worth) {
@@ -283,6 +280,7 @@ static void bound_one(findings *f, uint32_t index)
         set_not_known(of,
                       "this rank waits for ranks that are not in this trace, and may be as slow: load them together");
     }
+    return true;
 }
 
 /* The saving of a finding after `first` (whose claims are set and which alone saves the given time) is solved: by
@@ -322,7 +320,8 @@ hd_status findings_bound(findings *f, hd_error *err)
 {
     if (!f->count) return HD_OK;
     if (!make_lists(f)) return HD_NOMEM(err);
-    for (uint32_t i = 0; i < f->count; i++) bound_one(f, i);
+    for (uint32_t i = 0; i < f->count; i++)
+        if (!bound_one(f, i)) return HD_NOMEM(err);
     bound_behind(f);
     return HD_OK;
 }

@@ -311,7 +311,7 @@ hd_status findings_prepare(findings *f, const hd_report_input *input, const gpu_
     const hd_graph *g = f->graph;
     f->is_complete = !g->waits_without_work && !g->works_without_launch && !g->suspect_count && !g->threads_unexamined;
     f->is_torch = uses_torch(f);
-    f->is_hip = findings_is_hip(f);
+    f->api = findings_api(f);
     f->is_slowed = hd_trace_find_string(f->scope.trace, "python_function", 15) != HD_NONE;
     HD_TRY(find_syncs(f, err));
     return gpu_gaps_init(&f->gaps, &f->scope, f->syncs.list, f->syncs.count, err);

@@ -17,6 +17,7 @@
 #define HD_REPORT_FINDINGS_FINDING_H
 
 #include "base/error.h"
+#include "report/advice.h"
 #include "report/gpu/gaps.h"
 #include "report/gpu/gpu.h"
 
@@ -97,7 +98,7 @@ struct findings {
     bool has_steps;
     bool is_complete;        /* the graph has all waits and launches; else a replay holds nodes back wrongly */
     bool is_torch;           /* operators or kernels are PyTorch's */
-    bool is_hip;             /* launches are HIP's, none is CUDA's */
+    finding_api api;         /* that advice is about */
     bool is_slowed;          /* the profiler recorded Python's functions, which slows the host */
     uint32_t first_work;     /* node; those of queues follow */
     uint32_t *works;         /* by node less first_work */
@@ -249,14 +250,18 @@ hd_status findings_gather_syncs(finding **out, findings *f, const finding_rule *
  * of 10ms (20.0 %): Memcpy HtoD." */
 hd_status findings_find_copies(findings *f, const finding_rule *rule,
                                bool (*is_one)(const findings *f, const hd_work *work), const char *what, hd_error *err);
+/* The first claim of a finding, whose claims follow one another. */
+size_t findings_first_claim(const findings *f, uint32_t of);
+/* How long something that a finding claims runs, at any one place. -1: no memory. */
+int64_t findings_claimed_time(const findings *f, uint32_t of);
 /* Of the last finding "X of Y (p %)", for its sentence. Returns out. */
 const char *findings_amount(char out[96], const finding *of);
 #define FINDINGS_S(count) ((count) == 1 ? "" : "s") /* behind a noun */
 bool findings_begins(hd_string text, const char *word);
 
-/* advice.c */
-enum { FINDING_ADVICE = 1024 };
-bool findings_is_hip(const findings *f);
+/* api.c */
+/* That of the calls that launch; of several CUDA; without any that of the producer, or of the first device. */
+finding_api findings_api(const findings *f);
 /* What to change, in terms of the trace's framework and API: of static memory, or `out`. */
 const char *findings_advice(char out[FINDING_ADVICE], const findings *f, const finding_rule *rule);
 bool findings_contains(hd_string text, const char *word);
