@@ -46,7 +46,7 @@ class Program:
     def run(self, gone=()):
         """The events; kernels of the names in `gone` take no time."""
         events, now, number = [], 0, 0
-        ends = {}  # by stream: the end of everything before; the start and end of the last
+        ends = {}  # by stream: the end of everything before; the latest start
         add = lambda cat, name, ts, dur, pid=1, tid=1, **args: events.append((cat, name, ts, dur, pid, tid, args))
         for action in self.actions:
             number += 1
@@ -60,20 +60,20 @@ class Program:
             now += host
             add("cuda_runtime", "cudaGraphLaunch" if len(nodes) > 1 else "cudaLaunchKernel", now, CALL, correlation=number)
             now += CALL
-            before = ends.setdefault(stream, {"all": 0, "start": 0, "last": 0})
+            before = ends.setdefault(stream, {"all": 0, "start": 0})
             free, done = before["all"], []
             for name, length, waits in nodes:
                 length = 0 if name in gone else length
                 start = now + LATENCY
                 if waits[0] == "early":  # what is before its own work overlaps the end of the one before it
-                    start = max(start, before["last"] - waits[1], before["start"])
+                    start = max(start, free - waits[1], before["start"])
                     end = max(start + (0 if name in gone else waits[1]), free) + length
                 else:
                     start = max([start, free] + [done[k] for k in waits[1:] and waits[1]])
                     end = start + length
                 done.append(end)
                 add("kernel", name, start, end - start, 0, stream, device=0, stream=stream, correlation=number)
-                before.update(all=max(before["all"], end), start=start, last=end)
+                before.update(all=max(before["all"], end), start=max(before["start"], start))
         end = max([now] + [e["all"] for e in ends.values()]) + 1000
         add("cuda_runtime", "cudaDeviceSynchronize", now, end - now, correlation=number + 1)
         add("user_annotation", "ProfilerStep#0", 0, end)
