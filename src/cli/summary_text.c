@@ -232,7 +232,7 @@ static void put_facts(screen *s, const facts *f)
 /* The next commands; with the path where there is room. */
 static void put_more(const report_text *t, size_t rows)
 {
-    enum { ROOM = 19 }; /* of 80 columns */
+    enum { ROOM = 13 }; /* of 80 columns, with 10 findings */
     const char *path = t->path && strlen(t->path) <= ROOM ? t->path : "FILE";
     cli_print(t->run, "more: heddle summary --all ");
     report_print_safe(t->run, path, strlen(path));
