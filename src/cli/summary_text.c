@@ -103,24 +103,40 @@ static void put_bars(screen *s, const hd_table *breakdown)
     end_line(s);
 }
 
-static void put_finding(screen *s, const hd_table *findings, size_t row, unsigned advice)
+/* The row of the device that a finding is about, of several; SIZE_MAX: of one, of several, or not known. */
+static size_t device_of(const hd_table *breakdown, const hd_table *findings, size_t row)
+{
+    size_t rows = breakdown && is_there(findings, row, "device") ? hd_table_row_count(breakdown) : 0, i = 0;
+    while (i < rows && (whole(breakdown, i, "device") != whole(findings, row, "device") ||
+                        whole(breakdown, i, "rank") != whole(findings, row, "rank")))
+        i++;
+    return rows > 1 && i < rows ? i : SIZE_MAX;
+}
+
+static void put_finding(screen *s, const hd_table *findings, size_t row, const hd_table *breakdown, unsigned advice)
 {
     cli_run *run = s->text->run;
     char length[HD_VALUE_TEXT_BYTES];
     hd_string code = string(findings, row, "code"), trust = string(findings, row, "trust");
     int64_t total = whole(findings, row, "whole"), saves = whole(findings, row, "saves");
+    bool has_then = is_there(findings, row, "then"), is_firm = trust.size == 4 && memcmp(trust.data, "firm", 4) == 0;
+    bool has_room = !has_then && (is_firm || code.size < 17); /* in 80 columns */
+    size_t device = device_of(breakdown, findings, row);
     cli_print(run, "%zu %s%.*s%s  ", row + 1, cli_style(run, CLI_BOLD), (int)code.size, code.data,
               cli_style(run, CLI_PLAIN));
+    if (device != SIZE_MAX && has_room) {
+        put_device(run, breakdown, device);
+        cli_print(run, "  ");
+    }
     if (!is_there(findings, row, "saves"))
         cli_print(run, "saving not known");
     else
         cli_print(run, "saves %s at most (%.1f %%)", hd_text_duration(length, saves),
                   total > 0 ? 100.0 * (double)saves / (double)total : 0);
-    if (is_there(findings, row, "then"))
+    if (has_then)
         cli_print(run, ", %s after %.*s", hd_text_duration(length, whole(findings, row, "then")),
                   (int)string(findings, row, "behind").size, string(findings, row, "behind").data);
-    if (trust.size && (trust.size != 4 || memcmp(trust.data, "firm", 4) != 0))
-        cli_print(run, "  [%.*s]", (int)trust.size, trust.data);
+    if (trust.size && !is_firm) cli_print(run, "  [%.*s]", (int)trust.size, trust.data);
     end_line(s);
     put_clauses(s, "", string(findings, row, "finding"), 2, SENTENCE);
     put_clauses(s, "> ", string(findings, row, "advice"), 4, advice);
@@ -216,7 +232,7 @@ static void put_facts(screen *s, const facts *f)
 /* The next commands; with the path where there is room. */
 static void put_more(const report_text *t, size_t rows)
 {
-    enum { ROOM = 19 }; /* of 80 columns */
+    enum { ROOM = 13 }; /* of 80 columns, with 10 findings */
     const char *path = t->path && strlen(t->path) <= ROOM ? t->path : "FILE";
     cli_print(t->run, "more: heddle summary --all ");
     report_print_safe(t->run, path, strlen(path));
@@ -261,18 +277,22 @@ void summary_text(const report_text *t)
     }
     const hd_table *findings = hd_report_table(t->report, "findings"), *steps = hd_report_table(t->report, "steps");
     size_t rows = findings ? hd_table_row_count(findings) : 0;
+    const hd_table *breakdown = hd_report_table(t->report, "breakdown"), *trace = hd_report_table(t->report, "trace");
     facts about = {.size = 0};
     if (is_of_job(t))
         find_job(&about, hd_report_table(t->report, "job"));
     else
-        find_trace(&about, hd_report_table(t->report, "trace"), steps);
+        find_trace(&about, trace, steps);
     put_facts(&s, &about);
     if (t->report->trust)
         put_wrapped(&s, "trust: ", (hd_string){t->report->trust_text, strlen(t->report->trust_text)}, 7, 2);
-    put_bars(&s, hd_report_table(t->report, "breakdown"));
+    put_bars(&s, breakdown);
     for (size_t row = 0; row < rows && row < FINDINGS && s.left > SENTENCE + 4; row++)
-        put_finding(&s, findings, row, is_of_job(t) ? 2 : rows < FINDINGS ? 4 / (unsigned)rows : 1);
-    if (!rows) put_wrapped(&s, "", (hd_string){"No finding: nothing that can be changed takes a hundredth.", 58}, 2, 1);
+        put_finding(&s, findings, row, breakdown, is_of_job(t) ? 2 : rows < FINDINGS ? 4 / (unsigned)rows : 1);
+    const char *none = is_of_job(t) || (trace && hd_table_row_count(trace))
+                           ? "No finding: nothing that can be changed takes a hundredth."
+                           : "No finding without GPU activities. heddle info FILE says what is in it.";
+    if (!rows) put_wrapped(&s, "", (hd_string){none, strlen(none)}, 2, 2);
     const hd_table *kernels = hd_report_table(t->report, "kernels");
     if (s.left > 2 && kernels && hd_table_row_count(kernels)) {
         put_kernels(&s, kernels, s.left - 1 < KERNELS ? s.left - 1 : KERNELS);

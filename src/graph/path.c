@@ -7,14 +7,18 @@
 #include "base/memory/large.h"
 #include "base/sorted.h"
 #include "base/text/ends.h"
+#include "graph/overlap.h"
 #include "graph/preferred.h"
 #include "trace/event.h"
 #include "trace/lazy.h"
 #include "trace/spill.h"
 
-static inline int64_t ready_at(const hd_graph *g, uint32_t from, uint32_t to)
+static inline int64_t ready_at(const hd_graph *g, size_t edge, uint32_t to)
 {
-    return g->ends[from] <= g->starts[to] ? g->ends[from] : g->starts[from];
+    uint32_t from = g->froms[edge];
+    if (g->ends[from] <= g->starts[to]) return g->ends[from];
+    bool is_in_order = g->edge_kinds[edge] == HD_EDGE_QUEUE && graph_overlap(g, to);
+    return is_in_order ? g->starts[to] : g->starts[from];
 }
 
 static hd_string name_of(const hd_graph *g, uint32_t node)
@@ -38,7 +42,7 @@ size_t hd_graph_bound(int64_t *out_ready, const hd_graph *graph, uint32_t node)
     size_t bound = SIZE_MAX;
     *out_ready = graph->start_ns;
     for (size_t e = graph->first_edges[node]; e < graph->first_edges[node + 1]; e++) {
-        int64_t ready = ready_at(graph, graph->froms[e], node);
+        int64_t ready = ready_at(graph, e, node);
         if (bound != SIZE_MAX && ready < *out_ready) continue;
         if (bound != SIZE_MAX && ready == *out_ready && graph->edge_kinds[e] == graph->edge_kinds[bound] &&
             !graph_is_preferred(graph, graph->froms[e], graph->froms[bound]))
@@ -165,7 +169,7 @@ static void hold_back(int64_t *slack, const hd_graph *g, uint32_t n)
     int64_t latest = ready + slack[n];
     for (size_t e = g->first_edges[n]; e < g->first_edges[n + 1]; e++) {
         uint32_t from = g->froms[e];
-        int64_t most = latest - ready_at(g, from, n);
+        int64_t most = latest - ready_at(g, e, n);
         if (most < slack[from]) slack[from] = most;
     }
 }

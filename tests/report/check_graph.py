@@ -385,12 +385,16 @@ class Schedule:
         self.begin, self.end = min(n["at"][0] for n in lanes), max(n["at"][1] for n in lanes)
         self.delays = {y: self.at[y][0] - self.latest(y, self.at) for y in self.at}
 
-    def ready(self, x, y, at):
-        """The edge leaves the end of x, or its start if x went on beyond the start of y."""
-        return at[x][1] if self.at[x][1] <= self.at[y][0] else at[x][0]
+    def ready(self, x, y, kind, at):
+        """The edge leaves the end of x, or its start if x went on beyond the start of y; on a queue, if y ends last and
+        overlaps by 5 us at most, as long before the end of x as it did."""
+        overlap = self.at[x][1] - self.at[y][0]
+        if overlap <= 0 or (kind == "queue" and overlap <= 5000 and self.at[x][1] <= self.at[y][1]):
+            return at[x][1] - max(0, overlap)
+        return at[x][0]
 
     def latest(self, y, at):
-        return max([self.ready(x, y, at) for x, _ in self.into[y]], default=self.begin)
+        return max([self.ready(x, y, kind, at) for x, kind in self.into[y]], default=self.begin)
 
     def end_with(self, late, shift):
         at = {}
@@ -440,7 +444,7 @@ class Schedule:
                     "data loading" if self.is_loading(at[2], rows) else "cpu")
                 fine = p["class"] == wanted
             elif p["waits"] and end == at[0] and start == at[0] - self.delays[y]:
-                kinds = {kind for x, kind in self.into[y] if self.ready(x, y, self.at) == start} or {"none"}
+                kinds = {kind for x, kind in self.into[y] if self.ready(x, y, kind, self.at) == start} or {"none"}
                 fine = p["class"] in {{"launch": "launch", "queue": "queue", "event": "sync", "sync": "sync", "collective": "communication", "address": "sync", "none": "unknown"}.get(k) for k in kinds}
             else:
                 continue

@@ -6,7 +6,9 @@
  *         another thread of its process has two nodes: before that thread's part begins and after it ends.
  * Edges   lead to a node from the nodes that it waits for, each with its evidence. A node begins a delay after the last
  *         of them is ready:  start = max(ready) + delay, delay >= 0.  An edge is ready when its source node ends, or,
- *         if that node continues beyond the start of the target, when the source starts.
+ *         if that node continues beyond the start of the target, when the source starts. On a queue, overlaps of up to
+ *         5 us (noise of clocks, programmatic dependent launches) keep the order: there it is ready when the target
+ *         starts.
  * Order   by start, then by number: edges come from earlier nodes. Edges that contradict this order (clocks that
  *         differ, a negative delay) are left out and counted, so that there are no cycles.
  *

@@ -94,6 +94,9 @@ static const convention conventions[] = {
     {NULL,                           ROW,      IS,        "Free Time", TOLD},
 };
 /* clang-format on */
+/* Formats that only one program writes. */
+static const char *const by_format[][2] = {
+    {"nsys", "Nsight Systems"}, {"rpd", "rocmProfileData"}, {"rocpd", "ROCprofiler"}, {"rocprofv3", "rocprofv3"}};
 enum { CONVENTIONS = sizeof conventions / sizeof *conventions };
 
 /* ---- words ---- */
@@ -175,7 +178,10 @@ const char *hd_producer_of(const hd_trace *trace)
     for (size_t i = 0; i < CONVENTIONS; i++) {
         if (is_in_trace(trace, &conventions[i])) first = earlier(first, &conventions[i]);
     }
-    return first ? first->producer : NULL;
+    if (first) return first->producer;
+    for (size_t i = 0; i < sizeof by_format / sizeof *by_format; i++)
+        if (hd_trace_is_made_from(trace, by_format[i][0])) return by_format[i][1];
+    return NULL;
 }
 
 uint32_t hd_producer_unsaid(const hd_trace *trace, const char *producer, size_t index)

@@ -143,7 +143,8 @@ const char *gpu_trust_text(char out[GPU_DOUBT_TEXT], const gpu_trust *t)
         return out;
     }
     char steps[48] = "";
-    if (t->steps) snprintf(steps, sizeof steps, " and %llu steps", (unsigned long long)t->steps);
+    if (t->steps)
+        snprintf(steps, sizeof steps, " and %llu step%s", (unsigned long long)t->steps, t->steps == 1 ? "" : "s");
     if (t->is_of_input)
         snprintf(out, GPU_DOUBT_TEXT, "nothing was lost or repaired while reading; GPU activities were not looked at");
     else if (t->works && !t->has_launches)

@@ -8,9 +8,7 @@
 #include "model/steps/steps.h"
 #include "trace/event.h"
 
-/* Activities of a stream that is in order may overlap by so much: programmatic dependent launches do by about 1 us, and
- * clocks are read with some noise, by which an activity may begin before its launch, too. */
-enum { SLACK_NS = 5000, SECOND_NS = 1000000000, TOO_LONG_TIMES = 10000, TOO_LONG_OTHERS = 10 };
+enum { SECOND_NS = 1000000000, TOO_LONG_TIMES = 10000, TOO_LONG_OTHERS = 10 };
 
 static void doubt_work(gpu_trust *t, const gpu_scope *s, gpu_doubt_code code, uint32_t at)
 {
@@ -51,7 +49,7 @@ static void find_overlaps(gpu_trust *t, const gpu_scope *s, const gpu_row *row)
         const gpu_work *work = &s->works[at], *before = longest == HD_NONE ? NULL : &s->works[longest];
         if (work->launch == HD_NONE || s->launches->launches[work->launch].work_count > 1) continue;
         doubt->of++;
-        if (before && before->end - work->start > SLACK_NS && before->launch != work->launch) {
+        if (before && before->end - work->start > GPU_CLOCK_SLACK_NS && before->launch != work->launch) {
             at_most(&doubt->ns, before->end - work->start);
             doubt_work(t, s, GPU_DOUBT_OVERLAP, at);
             t->of_works[longest] |= 1u << GPU_DOUBT_OVERLAP;
@@ -162,7 +160,7 @@ static void find_clocks(gpu_trust *t, const gpu_scope *s, const delays *of_devic
             doubt_work(t, s, GPU_DOUBT_CLOCKS, (uint32_t)i);
         } else if (work->start < first - reach || work->start > last + reach) {
             doubt_work(t, s, GPU_DOUBT_FAR, (uint32_t)i);
-        } else if (delay < -SLACK_NS) {
+        } else if (delay < -GPU_CLOCK_SLACK_NS) {
             at_most(&early->ns, -delay);
             doubt_work(t, s, GPU_DOUBT_EARLY, (uint32_t)i);
         }

@@ -10,6 +10,10 @@
 
 #include "model/scope/scope.h"
 
+/* Activities of a stream that is in order may overlap by so much: programmatic dependent launches do by about 1 us, and
+ * clocks are read with some noise, by which an activity may begin before its launch, too. */
+enum { GPU_CLOCK_SLACK_NS = 5000 };
+
 typedef enum gpu_doubt_code {
     GPU_DOUBT_INPUT_LOST,     /* input that could not be read */
     GPU_DOUBT_INPUT_REPAIRED, /* the repairs */

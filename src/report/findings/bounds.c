@@ -9,10 +9,32 @@
 
 #include "base/memory/large.h"
 #include "base/sorted.h"
+#include "graph/overlap.h"
 #include "report/findings/finding.h"
 #include "trace/event.h"
 
 const char *const finding_how_names[FINDING_HOWS] = {NULL, "path", "replay", "host"};
+
+enum { IS_FREED = 1, IS_UNORDERED = 2, IS_REACHED = 4 }; /* flags of nodes */
+
+/* Activities that overlap others of their queue, and not as those of a queue in order may: the trace does not show what
+ * they waited for. */
+static void find_unordered(findings *f)
+{
+    const hd_graph *g = f->graph;
+    for (uint32_t l = 0; l < g->lane_count; l++) {
+        uint32_t first = g->lanes[l].first_node;
+        int64_t before_last = INT64_MIN;
+        for (uint32_t n = first + 1; g->lanes[l].is_queue && n < first + g->lanes[l].node_count; n++) {
+            bool is_over = g->ends[n - 1] <= g->starts[n] || graph_overlap(g, n) > 0;
+            if (!is_over || before_last > g->starts[n]) {
+                f->flags[n] |= IS_UNORDERED;
+                f->has_unordered = true;
+            }
+            if (g->ends[n - 1] > before_last) before_last = g->ends[n - 1];
+        }
+    }
+}
 
 /* Ends the claims: the remaining time of nodes, and on the path, is no longer needed, and its memory is reused. */
 static bool make_lists(findings *f)
@@ -20,8 +42,8 @@ static bool make_lists(findings *f)
     const hd_graph *g = f->graph;
     size_t count = (size_t)g->node_count + 1;
     f->order = hd_large_new(count, sizeof *f->order, f->scope.large);
-    f->freed = hd_large_zeroed(count, 1, f->scope.large);
-    if (!f->order || !f->freed) return false;
+    f->flags = hd_large_zeroed(count, 1, f->scope.large);
+    if (!f->order || !f->flags) return false;
     f->taken = f->left;
     f->new_starts = f->on_path;
     f->left = f->on_path = NULL;
@@ -30,6 +52,7 @@ static bool make_lists(findings *f)
     HD_SORT_RUNS(f->order, spare, g->node_count, x, y,
                  g->starts[*x] != g->starts[*y] ? g->starts[*x] < g->starts[*y] : *x < *y);
     memset(f->taken, 0, count * sizeof *f->taken);
+    find_unordered(f);
     return true;
 }
 
@@ -40,10 +63,13 @@ static bool may_wait(const findings *f, uint32_t n)
     return f->has_steps && !findings_is_work(f, n) && !f->has_step[f->lanes[n]];
 }
 
+/* Of two activities that overlap, the second begins here when the first is over. */
 static int64_t new_end(const findings *f, uint32_t n)
 {
-    if (f->graph->kinds[n] == HD_NODE_GAP && may_wait(f, n)) return f->new_starts[n];
-    return f->new_starts[n] + (f->graph->ends[n] - f->graph->starts[n]) - f->taken[n];
+    const hd_graph *g = f->graph;
+    if (g->kinds[n] == HD_NODE_GAP && may_wait(f, n)) return f->new_starts[n];
+    int64_t left = g->ends[n] - g->starts[n] - graph_overlap(g, n) - f->taken[n];
+    return f->new_starts[n] + (left > 0 ? left : 0);
 }
 
 /* An activity that another thread launches only after a wait has begun is not waited for. */
@@ -58,30 +84,21 @@ static bool is_launched_later(const findings *f, uint32_t work, uint32_t lane, i
     return false;
 }
 
-/* The start of an activity that began while the one before it on its queue still ran: as long after that one's start, or
- * when it is over. */
-static int64_t overlapping(const findings *f, uint32_t before, uint32_t n)
-{
-    int64_t start = f->new_starts[before] + (f->graph->starts[n] - f->graph->starts[before]), end = new_end(f, before);
-    return start < end ? start : end;
-}
-
 static int64_t new_start(const findings *f, uint32_t n)
 {
     const hd_graph *g = f->graph;
     int64_t ready, start = INT64_MIN;
     size_t bound = hd_graph_bound(&ready, g, n);
+    bool overlaps = graph_overlap(g, n) > 0; /* when the first let it begin is not known, so nothing delays it */
     if (bound == SIZE_MAX) return may_wait(f, n) && g->starts[n] > f->from ? f->from : g->starts[n];
     for (size_t e = g->first_edges[n]; e < g->first_edges[n + 1]; e++) {
         uint32_t from = g->froms[e];
-        if (f->freed[n] && (g->edge_kinds[e] == HD_EDGE_SYNC || g->edge_kinds[e] == HD_EDGE_EVENT)) continue;
+        if (f->flags[n] & IS_FREED && (g->edge_kinds[e] == HD_EDGE_SYNC || g->edge_kinds[e] == HD_EDGE_EVENT)) continue;
         bool is_wait = g->edge_kinds[e] == HD_EDGE_SYNC && start != INT64_MIN; /* its thread's edge comes first */
         if (is_wait && findings_is_work(f, from) && is_launched_later(f, from, f->lanes[n], start)) continue;
-        int64_t now = g->ends[from] <= g->starts[n] ? new_end(f, from) : f->new_starts[from];
-        if (g->edge_kinds[e] == HD_EDGE_QUEUE && g->ends[from] > g->starts[n])
-            now = overlapping(f, from, n);
-        else if (e == bound)
-            now += g->starts[n] - ready;
+        bool is_over = g->ends[from] <= g->starts[n] || (overlaps && g->edge_kinds[e] == HD_EDGE_QUEUE);
+        int64_t now = is_over ? new_end(f, from) : f->new_starts[from] - graph_overlap(g, from);
+        if (e == bound && !overlaps) now += g->starts[n] - ready;
         if (now > start) start = now;
     }
     return start == INT64_MIN ? g->starts[n] : start;
@@ -105,24 +122,37 @@ static int64_t saved(const findings *f)
 
 static void set_claims(findings *f, uint32_t of, bool is_set)
 {
-    size_t first = 0, high = f->claim_count;
-    HD_PARTITION_POINT(first, high, at, f->claims[at].of < of);
-    for (size_t i = first; i < f->claim_count && f->claims[i].of == of; i++) {
+    for (size_t i = findings_first_claim(f, of); i < f->claim_count && f->claims[i].of == of; i++) {
         const finding_claim *c = &f->claims[i];
         if (c->ns == HD_NO_TIME)
-            f->freed[c->node] = is_set;
+            f->flags[c->node] = (uint8_t)((f->flags[c->node] & ~IS_FREED) | (is_set ? IS_FREED : 0));
         else
             f->taken[c->node] += is_set ? c->ns : -c->ns;
     }
 }
 
+/* Whether an activity of which the trace does not show what it waits for is, by any of the edges, behind what is set. */
+static bool reaches_unordered(const findings *f)
+{
+    const hd_graph *g = f->graph;
+    for (uint32_t i = 0; f->has_unordered && i < g->node_count; i++) {
+        uint32_t n = f->order[i];
+        bool is_behind = false;
+        if (g->starts[n] >= f->until) break;
+        for (size_t e = g->first_edges[n]; e < g->first_edges[n + 1]; e++)
+            is_behind |= f->flags[g->froms[e]] & IS_REACHED;
+        if (is_behind && f->flags[n] & IS_UNORDERED) return true;
+        bool is_reached = is_behind || f->taken[n] || f->flags[n] & IS_FREED;
+        f->flags[n] = (uint8_t)((f->flags[n] & ~IS_REACHED) | (is_reached ? IS_REACHED : 0));
+    }
+    return false;
+}
+
 /* Claimed work that the rest of the device does not need. */
 static int64_t claimed_work(const findings *f, uint32_t of)
 {
-    size_t first = 0, high = f->claim_count;
     int64_t sum = 0;
-    HD_PARTITION_POINT(first, high, at, f->claims[at].of < of);
-    for (size_t i = first; i < f->claim_count && f->claims[i].of == of; i++)
+    for (size_t i = findings_first_claim(f, of); i < f->claim_count && f->claims[i].of == of; i++)
         if (f->claims[i].ns != HD_NO_TIME && findings_is_work(f, f->claims[i].node))
             sum = gpu_sum(sum, f->claims[i].ns);
     return sum;
@@ -131,10 +161,8 @@ static int64_t claimed_work(const findings *f, uint32_t of)
 /* The start of the finding's first change, within the whole: before that, nothing changes. */
 static int64_t first_change(const findings *f, uint32_t of)
 {
-    size_t first = 0, high = f->claim_count;
     int64_t time = f->until;
-    HD_PARTITION_POINT(first, high, at, f->claims[at].of < of);
-    for (size_t i = first; i < f->claim_count && f->claims[i].of == of; i++) {
+    for (size_t i = findings_first_claim(f, of); i < f->claim_count && f->claims[i].of == of; i++) {
         uint32_t node = f->claims[i].node, row = f->graph->slices[node];
         int64_t start = f->graph->starts[node];
         if (f->claims[i].ns == HD_NO_TIME && row != HD_NONE) { /* the node is behind the wait */
@@ -159,7 +187,7 @@ static int64_t busiest_since(const findings *f, int64_t time)
 
 static bool is_held_back(const findings *f, const hd_graph_piece *piece)
 {
-    return piece->is_delay && !findings_is_overlap(f, piece) && findings_is_work(f, piece->node) &&
+    return piece->is_delay && findings_is_work(f, piece->node) &&
            f->scope.launches->works[f->works[piece->node - f->first_work]].launch == HD_NONE;
 }
 
@@ -167,10 +195,8 @@ static bool is_held_back(const findings *f, const hd_graph_piece *piece)
  * may lead through the host then, and not through these delays. */
 static int64_t held_back(const findings *f, uint32_t of)
 {
-    size_t first = 0, high = f->claim_count;
     int64_t sum = 0;
-    HD_PARTITION_POINT(first, high, at, f->claims[at].of < of);
-    for (size_t i = first; i < f->claim_count && f->claims[i].of == of; i++) {
+    for (size_t i = findings_first_claim(f, of); i < f->claim_count && f->claims[i].of == of; i++) {
         uint32_t node = f->claims[i].node;
         if (findings_is_work(f, node)) continue;
         int64_t from = f->graph->starts[node], until = f->graph->ends[node];
@@ -203,29 +229,39 @@ static void bound_by_host(findings *f, uint32_t index)
     of->how = FINDING_BY_HOST;
 }
 
-static void bound_one(findings *f, uint32_t index)
+/* By path and, where the claims are set, by replay. */
+static void bound_by_graph(findings *f, uint32_t index)
+{
+    finding *of = &f->list[index];
+    if (!of->frees_waits && !of->frees_queues) of->saves = of->path;
+    if (!of->frees_waits && of->is_of_host && !f->is_complete) of->saves = gpu_sum(of->path, held_back(f, index));
+    int64_t by_replay = of->saves > 0 && f->is_complete ? saved(f) : of->saves;
+    if (by_replay >= of->saves) return;
+    of->saves = by_replay;
+    of->how = FINDING_BY_REPLAY;
+}
+
+/* false: no memory. */
+static bool bound_one(findings *f, uint32_t index)
 {
     finding *of = &f->list[index];
     int64_t whole = findings_whole(f);
-    if (of->reason) return;
+    if (of->reason) return true;
     if (of->device_needs != HD_NO_TIME) {
         of->saves = whole - of->device_needs;
         of->how = FINDING_BY_HOST;
-        return;
+        return true;
     }
     of->saves = whole;
     of->how = FINDING_BY_PATH;
-    if (!of->frees_waits && !of->frees_queues) of->saves = of->path;
-    if (!of->frees_waits && of->is_of_host && !f->is_complete) of->saves = gpu_sum(of->path, held_back(f, index));
-    if (of->saves > 0 && f->is_complete) {
-        set_claims(f, index, true);
-        int64_t by_replay = saved(f);
-        set_claims(f, index, false);
-        if (by_replay < of->saves) {
-            of->saves = by_replay;
-            of->how = FINDING_BY_REPLAY;
-        }
-    }
+    set_claims(f, index, true);
+    of->is_unordered = reaches_unordered(f);
+    if (!of->is_unordered) bound_by_graph(f, index);
+    set_claims(f, index, false);
+    /* Nodes of one path do not run at the same time, whatever waits for what. */
+    int64_t time = of->is_unordered && !of->frees_waits ? findings_claimed_time(f, index) : whole;
+    if (time < 0) return false;
+    if (time < of->saves) of->saves = time;
     /* Where the path leaves a call that no longer waits, the thread is as long except for the call: the rest of path
      * and thread together have lost no more than the calls and the claims. */
     if (of->frees_waits && of->freed < of->saves) {
@@ -233,6 +269,8 @@ static void bound_one(findings *f, uint32_t index)
         of->how = FINDING_BY_PATH;
     }
     if (of->is_of_host || of->frees_waits) bound_by_host(f, index);
+    if (of->is_unordered && of->frees_queues)
+        set_not_known(of, "activities behind it overlap others of their queue, so what they wait for is not known");
     bool is_worth = findings_is_worth(f, of->saves);
     if (of->has_other_ranks && is_worth) {
         set_not_known(of, "its time includes waiting for ranks that are not in this trace: load them together");
@@ -242,6 +280,7 @@ static void bound_one(findings *f, uint32_t index)
         set_not_known(of,
                       "this rank waits for ranks that are not in this trace, and may be as slow: load them together");
     }
+    return true;
 }
 
 /* The saving of a finding after `first` (whose claims are set and which alone saves the given time) is solved: by
@@ -249,7 +288,7 @@ static void bound_one(findings *f, uint32_t index)
 static int64_t saves_then(findings *f, uint32_t index, int64_t alone)
 {
     const finding *of = &f->list[index];
-    if (!f->is_complete) return of->is_of_host || of->frees_waits ? 0 : of->amount;
+    if (!f->is_complete || of->is_unordered) return of->is_of_host || of->frees_waits ? 0 : of->amount;
     set_claims(f, index, true);
     int64_t then = saved(f) - alone;
     set_claims(f, index, false);
@@ -260,7 +299,7 @@ static void bound_behind(findings *f)
 {
     uint32_t first = HD_NONE;
     for (uint32_t i = 0; i < f->count; i++)
-        if (f->list[i].saves > 0 && f->list[i].device_needs == HD_NO_TIME &&
+        if (f->list[i].saves > 0 && f->list[i].device_needs == HD_NO_TIME && !f->list[i].is_unordered &&
             (first == HD_NONE || f->list[i].saves > f->list[first].saves))
             first = i;
     if (first == HD_NONE) return;
@@ -281,7 +320,8 @@ hd_status findings_bound(findings *f, hd_error *err)
 {
     if (!f->count) return HD_OK;
     if (!make_lists(f)) return HD_NOMEM(err);
-    for (uint32_t i = 0; i < f->count; i++) bound_one(f, i);
+    for (uint32_t i = 0; i < f->count; i++)
+        if (!bound_one(f, i)) return HD_NOMEM(err);
     bound_behind(f);
     return HD_OK;
 }

@@ -159,21 +159,20 @@ bool findings_show(findings *f, int64_t row, int64_t length)
 
 /* ---- sums ---- */
 
-static size_t first_claim(const findings *f)
+size_t findings_first_claim(const findings *f, uint32_t of)
 {
     size_t low = 0, high = f->claim_count;
-    HD_PARTITION_POINT(low, high, at, f->claims[at].of + 1 < f->count);
+    HD_PARTITION_POINT(low, high, at, f->claims[at].of < of);
     return low;
 }
 
-/* How long something that the last finding claims runs, at any one place. -1: no memory. */
-static int64_t claimed(const findings *f)
+int64_t findings_claimed_time(const findings *f, uint32_t of)
 {
-    size_t first = first_claim(f), count = 0;
+    size_t first = findings_first_claim(f, of), count = 0;
     gpu_span *list = hd_large_new(f->claim_count - first + 1, sizeof *list, f->scope.large);
     gpu_spans spans;
     if (!list) return -1;
-    for (size_t i = first; i < f->claim_count; i++) {
+    for (size_t i = first; i < f->claim_count && f->claims[i].of == of; i++) {
         const finding_claim *c = &f->claims[i];
         if (c->ns != HD_NO_TIME)
             list[count++] = (gpu_span){f->graph->starts[c->node], f->graph->starts[c->node] + c->ns};
@@ -189,7 +188,7 @@ static uint32_t claimed_device(const findings *f)
 {
     uint32_t best = HD_NONE;
     int64_t *sums = calloc((size_t)f->scope.device_count + 1, sizeof *sums);
-    for (size_t i = first_claim(f); sums && i < f->claim_count; i++) {
+    for (size_t i = findings_first_claim(f, f->count - 1); sums && i < f->claim_count; i++) {
         const finding_claim *c = &f->claims[i];
         if (c->ns == HD_NO_TIME || !findings_is_work(f, c->node)) continue;
         uint32_t device = findings_work(f, c->node)->device;
@@ -208,7 +207,7 @@ hd_status findings_keep(finding **out, findings *f, hd_error *err)
     const finding_rule *rule = last_of(f)->rule;
     *out = NULL;
     bool is_enough = !rule->least_part || last_of(f)->path >= findings_whole(f) / rule->least_part;
-    int64_t time = is_enough ? claimed(f) : 0;
+    int64_t time = is_enough ? findings_claimed_time(f, f->count - 1) : 0;
     if (time < 0) return HD_NOMEM(err);
     if (!findings_is_worth(f, time)) {
         findings_drop(f);
@@ -345,7 +344,7 @@ hd_status findings_find_named(findings *f, const finding_rule *rule, findings_is
 static int64_t freed_time(const findings *f, const uint32_t *syncs, size_t size, bool claims)
 {
     gpu_spans spans;
-    size_t first = claims ? first_claim(f) : f->claim_count, count = size;
+    size_t first = claims ? findings_first_claim(f, f->count - 1) : f->claim_count, count = size;
     gpu_span *list = hd_large_new(size + f->claim_count - first + 1, sizeof *list, f->scope.large);
     if (!list) return -1;
     for (size_t i = 0; i < size; i++) list[i] = (gpu_span){f->syncs.list[syncs[i]].start, f->syncs.list[syncs[i]].end};

@@ -7,6 +7,7 @@
 
 #include "base/memory/large.h"
 #include "base/sorted.h"
+#include "graph/overlap.h"
 #include "graph/preferred.h"
 #include "heddle/names.h"
 #include "model/host/syncs.h"
@@ -141,8 +142,11 @@ static hd_status find_path(findings *f, hd_error *err)
     HD_TRY(hd_graph_path(&f->path, &f->path_count, f->graph, last, f->from, f->until, err));
     for (size_t i = 0; i < f->path_count; i++) {
         const hd_graph_piece *p = &f->path[i];
-        bool is_before = findings_is_overlap(f, p);
-        if (is_before || !p->is_delay) f->on_path[p->node - is_before] += p->end_ns - p->start_ns;
+        if (p->is_delay) continue;
+        int64_t overlap = f->graph->starts[p->node] + graph_overlap(f->graph, p->node) - p->start_ns;
+        if (overlap > p->end_ns - p->start_ns) overlap = p->end_ns - p->start_ns;
+        if (overlap > 0) f->on_path[p->node - 1] += overlap; /* of two that overlap, the time of the first */
+        f->on_path[p->node] += p->end_ns - p->start_ns - (overlap > 0 ? overlap : 0);
     }
     return HD_OK;
 }
@@ -307,7 +311,7 @@ hd_status findings_prepare(findings *f, const hd_report_input *input, const gpu_
     const hd_graph *g = f->graph;
     f->is_complete = !g->waits_without_work && !g->works_without_launch && !g->suspect_count && !g->threads_unexamined;
     f->is_torch = uses_torch(f);
-    f->is_hip = findings_is_hip(f);
+    f->api = findings_api(f);
     f->is_slowed = hd_trace_find_string(f->scope.trace, "python_function", 15) != HD_NONE;
     HD_TRY(find_syncs(f, err));
     return gpu_gaps_init(&f->gaps, &f->scope, f->syncs.list, f->syncs.count, err);
@@ -318,7 +322,7 @@ void findings_release(findings *f)
     void **const large[] = {(void **)&f->works, (void **)&f->left,          (void **)&f->on_path,
                             (void **)&f->lanes, (void **)&f->sync_ops,      (void **)&f->order,
                             (void **)&f->taken, (void **)&f->claims,        (void **)&f->new_starts,
-                            (void **)&f->freed, (void **)&f->sync_is_taken, (void **)&f->syncs_by_row};
+                            (void **)&f->flags, (void **)&f->sync_is_taken, (void **)&f->syncs_by_row};
     for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
         hd_large_free(*large[i]);
         *large[i] = NULL;

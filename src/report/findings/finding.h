@@ -17,6 +17,7 @@
 #define HD_REPORT_FINDINGS_FINDING_H
 
 #include "base/error.h"
+#include "report/advice.h"
 #include "report/gpu/gaps.h"
 #include "report/gpu/gpu.h"
 
@@ -77,6 +78,7 @@ typedef struct finding {
     bool is_of_host;      /* never below the busy time of a device */
     bool needs_waits;     /* its time is on the path only if other queues wait for it, by events */
     bool has_other_ranks; /* in its time may be waiting for ranks that are not there */
+    bool is_unordered;    /* activities behind it overlap others of their queue: what they wait for is not known */
     bool is_of_all_ranks; /* its cause is on the host, and slows the ranks that are not in the trace too */
 } finding;
 
@@ -96,7 +98,7 @@ struct findings {
     bool has_steps;
     bool is_complete;        /* the graph has all waits and launches; else a replay holds nodes back wrongly */
     bool is_torch;           /* operators or kernels are PyTorch's */
-    bool is_hip;             /* launches are HIP's, none is CUDA's */
+    finding_api api;         /* that advice is about */
     bool is_slowed;          /* the profiler recorded Python's functions, which slows the host */
     uint32_t first_work;     /* node; those of queues follow */
     uint32_t *works;         /* by node less first_work */
@@ -120,7 +122,8 @@ struct findings {
     /* bounds.c */
     uint32_t *order;
     int64_t *taken, *new_starts; /* by node */
-    uint8_t *freed;
+    uint8_t *flags;
+    bool has_unordered;
 };
 
 /* All findings of the trace, ranked: what saves most first, then what is not known by its amount, then what saves only
@@ -154,13 +157,6 @@ static inline double findings_percent(int64_t part, int64_t whole)
 }
 /* The whole lasts until it ends: an activity, or a thread of steps, within the whole. */
 bool findings_is_measured(const findings *f, uint32_t node);
-/* The delay of an activity that began while the one before it on its queue still ran, as times are rounded: that one
- * runs during the delay. */
-static inline bool findings_is_overlap(const findings *f, const hd_graph_piece *piece)
-{
-    return piece->is_delay && piece->edge == HD_EDGE_QUEUE &&
-           f->graph->ends[piece->node - 1] > f->graph->starts[piece->node];
-}
 /* How much of a node's time rules have claimed. What they leave of a kernel is what it needs in any case. */
 int64_t findings_claimed(const findings *f, uint32_t node);
 static inline bool findings_is_untouched(const findings *f, uint32_t node)
@@ -254,14 +250,18 @@ hd_status findings_gather_syncs(finding **out, findings *f, const finding_rule *
  * of 10ms (20.0 %): Memcpy HtoD." */
 hd_status findings_find_copies(findings *f, const finding_rule *rule,
                                bool (*is_one)(const findings *f, const hd_work *work), const char *what, hd_error *err);
+/* The first claim of a finding, whose claims follow one another. */
+size_t findings_first_claim(const findings *f, uint32_t of);
+/* How long something that a finding claims runs, at any one place. -1: no memory. */
+int64_t findings_claimed_time(const findings *f, uint32_t of);
 /* Of the last finding "X of Y (p %)", for its sentence. Returns out. */
 const char *findings_amount(char out[96], const finding *of);
 #define FINDINGS_S(count) ((count) == 1 ? "" : "s") /* behind a noun */
 bool findings_begins(hd_string text, const char *word);
 
-/* advice.c */
-enum { FINDING_ADVICE = 1024 };
-bool findings_is_hip(const findings *f);
+/* api.c */
+/* That of the calls that launch; of several CUDA; without any that of the producer, or of the first device. */
+finding_api findings_api(const findings *f);
 /* What to change, in terms of the trace's framework and API: of static memory, or `out`. */
 const char *findings_advice(char out[FINDING_ADVICE], const findings *f, const finding_rule *rule);
 bool findings_contains(hd_string text, const char *word);

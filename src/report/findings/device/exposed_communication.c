@@ -1,7 +1,9 @@
 /* exposed_communication.c - collectives that no compute hides: on a stream of their own, or on that of compute */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/memory/large.h"
 #include "report/findings/finding.h"
 #include "trace/event.h"
 #include "trace/lazy.h"
@@ -12,17 +14,39 @@ static bool is_communication(const findings *f, uint32_t node, void *user)
     return findings_is_of_class(f, node, GPU_COMMUNICATION);
 }
 
-/* The device on which most runs alone, and how long. */
-static void most_exposed(uint32_t *out, int64_t *out_ns, const findings *f)
+/* How long communication runs on a device, waits of collectives included, and no compute. -1: no memory. */
+static int64_t exposed_on(const findings *f, uint32_t d)
+{
+    const gpu_scope *s = &f->scope;
+    const gpu_device *of = &s->devices[d];
+    const gpu_spans *waits = f->gaps.waits.list ? &f->gaps.waits.list[d] : NULL;
+    size_t count = waits ? waits->count : 0;
+    gpu_span *list = hd_large_new(count + of->count + 1, sizeof *list, s->large);
+    gpu_spans all;
+    if (!list) return -1;
+    if (count) memcpy(list, waits->list, count * sizeof *list);
+    for (uint32_t i = 0; i < of->count; i++) {
+        const gpu_work *work = &s->works[s->order[of->first + i]];
+        if (work->class != GPU_COPY) list[count++] = (gpu_span){work->start, work->end};
+    }
+    if (!gpu_spans_union(&all, list, count, s->large)) return -1;
+    int64_t covered = gpu_spans_covered(&all, f->from, f->until);
+    gpu_spans_deinit(&all);
+    return covered - findings_busy(f, d, 1u << GPU_COMPUTE);
+}
+
+/* The device on which most runs alone, and how long. false: no memory. */
+static bool most_exposed(uint32_t *out, int64_t *out_ns, const findings *f)
 {
     *out_ns = 0;
     for (uint32_t d = 0; d < f->scope.device_count; d++) {
-        int64_t both = findings_busy(f, d, 1u << GPU_COMPUTE | 1u << GPU_COMMUNICATION);
-        int64_t compute = findings_busy(f, d, 1u << GPU_COMPUTE);
-        if (both - compute <= *out_ns) continue;
+        int64_t exposed = exposed_on(f, d);
+        if (exposed < 0) return false;
+        if (exposed <= *out_ns) continue;
         *out = d;
-        *out_ns = both - compute;
+        *out_ns = exposed;
     }
+    return true;
 }
 
 /* Half of the device's communication or more is on streams where compute runs, too. */
@@ -43,17 +67,33 @@ static bool is_on_compute_stream(const findings *f, uint32_t device)
     return all && shared >= all - shared;
 }
 
+/* All communication; where collectives wait, even if their activities themselves take next to nothing. */
+static hd_status gather(finding **out, findings *f, const finding_rule *rule, bool waits, hd_error *err)
+{
+    if (!waits) return findings_gather(out, f, rule, f->first_work, is_communication, NULL, err);
+    *out = findings_add(f, rule);
+    if (!*out) return HD_NOMEM(err);
+    for (uint32_t n = f->first_work; n < f->graph->node_count; n++)
+        if (is_communication(f, n, NULL) && !findings_claim(f, n, INT64_MAX)) return HD_NOMEM(err);
+    if ((*out)->id_count) return HD_OK;
+    findings_drop(f);
+    *out = NULL;
+    return HD_OK;
+}
+
 static hd_status find_with(findings *f, const finding_rule *rule, bool on_compute_stream, hd_error *err)
 {
     finding *of;
     uint32_t device = HD_NONE;
     int64_t exposed;
     char amount[96], name[72];
-    most_exposed(&device, &exposed, f);
+    if (!most_exposed(&device, &exposed, f)) return HD_NOMEM(err);
     if (!findings_is_worth(f, exposed) || is_on_compute_stream(f, device) != on_compute_stream) return HD_OK;
-    HD_TRY(findings_gather(&of, f, rule, f->first_work, is_communication, NULL, err));
+    bool waits = f->gaps.waits.list && f->gaps.waits.list[device].count;
+    HD_TRY(gather(&of, f, rule, waits, err));
     if (!of) return HD_OK;
-    if (exposed < of->amount) of->amount = exposed; /* other findings already have the rest */
+    if (exposed < of->amount || waits) of->amount = exposed; /* other findings already have the rest */
+    if (waits) of->reason = "waits of collectives are no activities, so what they delay is not known";
     of->device = device;
     of->rank = f->scope.devices[device].rank;
     of->has_other_ranks = findings_lacks_ranks(f);

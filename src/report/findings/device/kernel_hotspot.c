@@ -57,8 +57,8 @@ const finding_rule finding_kernel_hotspot = {
     .about.code = "kernel-hotspot",
     .about.severity = "note",
     .about.meaning = "one kernel takes more than a quarter of the time",
-    .about.advice =
-        "The GPU is the limit, and this kernel is where: heddle report flops says how near to the peak it is; then a "
-        "faster implementation, a smaller type, or fusion with its neighbours.",
+    .about.advice = "See how near to its peak the kernel is (heddle report flops); then a faster implementation, a "
+                    "smaller type, or "
+                    "fusion with its neighbours.",
     .find = find,
 };

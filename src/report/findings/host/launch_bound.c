@@ -47,9 +47,10 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
     if (!of) return status;
     of->is_of_host = true;
     snprintf(of->text, sizeof of->text,
-             "%.0f %% of launches (%llu of %llu) take the host longer than the GPU; these calls take %s.",
-             100.0 * (double)brief / (double)all, (unsigned long long)brief, (unsigned long long)all,
-             findings_amount(amount, of));
+             "Launches take the host %s; %.0f %% of them (%llu of %llu) take longer than what they launch takes the "
+             "GPU.",
+             findings_amount(amount, of), 100.0 * (double)brief / (double)all, (unsigned long long)brief,
+             (unsigned long long)all);
     return HD_OK;
 }
 
