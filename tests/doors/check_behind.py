@@ -23,7 +23,7 @@ SEEDS = rounds(6)
 FIXTURES = ("ascend/small.db", "ascend/edge.db", "cpuprofile/small.cpuprofile", "chakra/linked.json", "chakra/step.et", "chakra/timed.et", "chrome/small.json",
             "chrome/edge-pairs.json", "cupti/edge-lines.cupti", "flight/small.pickle", "ftrace/small.dat", "ftrace/graph.ftrace", "gecko/processed.json", "nsys/small.sqlite",
             "nsys/edge.sqlite", "nsys/payload.sqlite", "perfdata/small.data", "pprof/small.pprof", "producers/jax.json", "producers/mindspore.json",
-            "producers/unitrace.json", "rocpd/small.db", "rocpd/two.db", "rocprofv3/run.json", "rpd/small.rpd", "torchmemory/small.pickle", "xctrace/metal.xml",
+            "producers/unitrace.json", "rocpd/small.db", "rocpd/two.db", "rocprofv3/run.json", "rpd/edge.rpd", "torchmemory/small.pickle", "xctrace/metal.xml",
             "xplane/small.pb", "xray/fdr.xray")
 
 
