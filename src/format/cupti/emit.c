@@ -55,8 +55,7 @@ static uint32_t track_of(cupti_parser *p, cupti_type type)
     case CUPTI_KERNEL:
     case CUPTI_MEMCPY:
     case CUPTI_MEMSET:
-        /* On no track, it would be in no report. */
-        if (n[CUPTI_DEVICE] == HD_NO_NUMBER) return hd_builder_track(p->builder, (hd_ident){0}, (hd_ident){0}, false);
+        if (n[CUPTI_DEVICE] == HD_NO_NUMBER) return HD_NONE;
         return find_track(p, TRACK_QUEUE, n[CUPTI_DEVICE], n[CUPTI_STREAM] == HD_NO_NUMBER ? 0 : n[CUPTI_STREAM]);
     case CUPTI_OVERHEAD:
         if (thread == HD_NO_NUMBER) thread = n[CUPTI_OBJECT];
