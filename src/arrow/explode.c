@@ -1,7 +1,8 @@
 /* explode.c - arguments of events, and series of counters, as rows
  *
  * The rows of a block come key by key (shape, then key, then event): equal values are adjacent, as in the block, which
- * compresses well. Events of counters without any series come last, with a row each.
+ * compresses well. Shapes come in the order of their first events, since their numbers depend on which thread of the
+ * reader came first. Events of counters without any series come last, with a row each.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,10 @@
 
 typedef struct arrow_explosion {
     bool is_started;
-    uint32_t group, key, row;          /* the next; groups of the block, then those without */
+    uint32_t place, key, row;      /* the next; places in `order`, then those without */
+    uint32_t order[HD_BLOCK_ROWS]; /* groups of the block that have rows */
+    uint32_t order_count;
+    bool has_place[HD_BLOCK_ROWS];     /* by group */
     uint32_t first[HD_BLOCK_ROWS + 1]; /* by group: of its rows in `events` */
     uint32_t events[HD_BLOCK_ROWS];    /* rows of the block, group by group; HD_NONE: is not wanted */
     uint32_t lone[HD_BLOCK_ROWS], lone_count;
@@ -58,7 +62,11 @@ static void place_event(arrow_explosion *x, arrow_stream *stream, const hd_block
     uint32_t shape = (uint32_t)stream->scratch[0][row];
     uint32_t group = find_group(block, shape);
     int64_t at = stream->scratch[1][row];
-    if (group != HD_NONE && at >= 0 && at < block->groups[group].row_count) x->events[x->first[group] + at] = row;
+    if (group < HD_BLOCK_ROWS && at >= 0 && at < block->groups[group].row_count) {
+        x->events[x->first[group] + at] = row;
+        if (!x->has_place[group]) x->order[x->order_count++] = group;
+        x->has_place[group] = true;
+    }
     if (stream->table->first_kind == HD_KIND_COUNTER && stream->table->last_kind == HD_KIND_COUNTER &&
         !has_series(stream, shape))
         x->lone[x->lone_count++] = row;
@@ -75,7 +83,8 @@ static bool start(arrow_explosion *x, arrow_stream *stream, const hd_block *bloc
         total += block->groups[g].row_count;
     }
     memset(x->events, 0xff, sizeof x->events);
-    x->group = x->key = x->row = x->lone_count = 0;
+    memset(x->has_place, 0, sizeof x->has_place);
+    x->place = x->key = x->row = x->lone_count = x->order_count = 0;
     x->is_started = true;
     bool some = arrow_filter_rows(stream->rows, &selected, stream, block);
     arrow_look(&all, 0, HD_COL_SHAPE);
@@ -88,7 +97,7 @@ static bool start(arrow_explosion *x, arrow_stream *stream, const hd_block *bloc
 /* Values of the key at hand from its next row on, until the batch is full. */
 static void take_run(arrow_rows *out, arrow_explosion *x, const hd_arg_group *group, const hd_arg_key *key)
 {
-    const uint32_t *events = x->events + x->first[x->group];
+    const uint32_t *events = x->events + x->first[x->order[x->place]];
     const hd_column *column = &group->columns[x->key];
     for (; x->row < group->row_count && out->count < HD_BLOCK_ROWS; x->row++) {
         if (events[x->row] == HD_NONE) continue;
@@ -113,8 +122,8 @@ hd_status arrow_explode(arrow_rows *out, arrow_stream *stream, const hd_block *b
     *out = (arrow_rows){.stream = stream, .block = block, .rows = x->rows, .values = x->values};
     if (!x->is_started && !start(x, stream, block))
         return hd_error_set(err, HD_ERR_DAMAGED, NULL, HD_OFFSET_NONE, "a block has more arguments than events");
-    for (; x->group < block->group_count; x->group++, x->key = 0) {
-        const hd_arg_group *group = &block->groups[x->group];
+    for (; x->place < x->order_count; x->place++, x->key = 0) {
+        const hd_arg_group *group = &block->groups[x->order[x->place]];
         const hd_shape *shape = hd_trace_shape_at(stream->trace, group->shape);
         for (; x->key < shape->key_count; x->key++, x->row = 0) {
             if (is_wanted(stream, block->kind, &shape->keys[x->key])) take_run(out, x, group, &shape->keys[x->key]);

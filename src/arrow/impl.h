@@ -16,14 +16,15 @@
 
 typedef struct arrow_texts arrow_texts;
 
-/* The strings of a trace. `used` (by string id, NULL: all): which are in it. Errors: MEMORY, LIMIT. */
+/* The strings of a trace in the order of their bytes. `used` (by string id, NULL: all): which are in it. Errors: MEMORY,
+ * LIMIT. */
 hd_status arrow_texts_of_trace(arrow_texts **out, const hd_trace *trace, const uint8_t *used, hd_error *err);
 /* A list of texts. */
 typedef hd_string arrow_text_at(const void *user, uint32_t index);
 hd_status arrow_texts_of_list(arrow_texts **out, uint32_t count, arrow_text_at *at, const void *user, hd_error *err);
 arrow_texts *arrow_texts_keep(arrow_texts *texts);
 void arrow_texts_free(arrow_texts *texts); /* one reference; NULL is fine */
-/* The index of a string of the trace; NULL: they are the same. */
+/* By id of a string of the trace its index; NULL: the texts are others. */
 const uint32_t *arrow_texts_map(const arrow_texts *texts);
 /* Errors: ENOMEM. */
 int arrow_texts_schema(struct ArrowSchema *out, const char *name, bool nullable, const arrow_texts *texts);
@@ -124,6 +125,7 @@ uint64_t arrow_count_ledger(const arrow_stream *stream);
 uint64_t arrow_count_metadata(const arrow_stream *stream);
 uint64_t arrow_count_stacks(const arrow_stream *stream);
 uint64_t arrow_count_launches(const arrow_stream *stream);
+hd_status arrow_open_strings(arrow_stream *stream, hd_error *err);
 hd_status arrow_open_ledger(arrow_stream *stream, hd_error *err);
 hd_status arrow_open_stacks(arrow_stream *stream, hd_error *err);
 hd_status arrow_open_launches(arrow_stream *stream, hd_error *err); /* launches.c */

@@ -82,9 +82,14 @@ static void make_row(arrow_rows *rows, int64_t *out)
 
 const arrow_field arrow_string_fields[] = {
     {.name = "id", .make = make_row, .null = ARROW_NEVER},
-    {.name = "text", .make = make_row, .null = HD_STRING_NONE},
+    {.name = "text", .make = make_row, .null = HD_STRING_NONE, .dictionary = ARROW_OWN},
     {0},
 };
+
+hd_status arrow_open_strings(arrow_stream *stream, hd_error *err)
+{
+    return arrow_texts_of_trace(&stream->own, stream->trace, NULL, err);
+}
 
 uint64_t arrow_count_strings(const arrow_stream *stream)
 {

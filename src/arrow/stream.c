@@ -212,7 +212,7 @@ static int make_column(struct ArrowArray *out, arrow_stream *s, arrow_rows *rows
     }
     bool has_null = rows->has_null || find_nulls(s, rows, field->null);
     if (!has_null && is_arrow_already(rows, column)) return borrow_column(out, s, rows, field->column);
-    const uint32_t *map = column->texts ? arrow_texts_map(column->texts) : NULL;
+    const uint32_t *map = is_of_strings(column) ? arrow_texts_map(column->texts) : NULL;
     for (uint32_t i = 0; map && i < rows->count; i++) {
         if (!has_null || !s->null[i]) s->values[i] = map[s->values[i]];
     }

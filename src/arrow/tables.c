@@ -62,7 +62,7 @@ static const hd_arrow_column tracks[] = {
     {"rank", "l", "rank of the job"}, {"slices", "l", "slices on it"}, {"events", "l", "events on it"},
     {"start_ts", "l", "start of the first slice, ns"}, {"end_ts", "l", "end of the last slice, ns"}, {0}};
 static const hd_arrow_column strings[] = {
-    {"id", "l", "id of the string; 0 is that of no string"}, {"text", "u", "text"}, {0}};
+    {"id", "l", "number of the string; 0 is that of no string"}, {"text", "u", "text"}, {0}};
 static const hd_arrow_column launches[] = {
     {"call_id", "l", "id in `slices` of the call; null: it is not in the trace"},
     {"work_id", "l", "id in `slices` of the kernel, copy or set; null: it is not in the trace"},
@@ -112,8 +112,8 @@ static const arrow_table tables[] = {
      .open = arrow_open_launches, .count = arrow_count_launches},
     {{"stacks", "call stacks as a tree of frames", stacks}, ARROW_ROWS, .fields = arrow_stack_fields,
      .open = arrow_open_stacks, .count = arrow_count_stacks},
-    {{"strings", "every string that reading met; their order differs between readings by several threads", strings}, ARROW_ROWS, .fields = arrow_string_fields,
-     .count = arrow_count_strings},
+    {{"strings", "every string that reading met, in the order of their bytes; several threads may have read ahead into text that has no events", strings}, ARROW_ROWS,
+     .fields = arrow_string_fields, .open = arrow_open_strings, .count = arrow_count_strings},
     {{"metadata", "top-level keys of the input", metadata}, ARROW_ROWS, .fields = arrow_metadata_fields,
      .count = arrow_count_metadata},
     {{"ledger", "what was repaired or lost", ledger}, ARROW_ROWS, .fields = arrow_ledger_fields,

@@ -7,6 +7,8 @@
 #include "arrow/impl.h"
 #include "base/error.h"
 #include "base/json/json.h"
+#include "base/sorted.h"
+#include "base/text/ends.h"
 #include "table/impl.h"
 
 struct arrow_texts {
@@ -15,7 +17,7 @@ struct arrow_texts {
     bool is_large; /* 64-bit offsets: more than 2 GiB of text */
     void *offsets; /* count + 1 */
     char *data;
-    uint32_t *map; /* of strings of the trace; NULL: as they are */
+    uint32_t *map; /* by id of a string of the trace; NULL: a list of other texts */
 };
 
 static const char replacement[] = "\xef\xbf\xbd";
@@ -83,29 +85,39 @@ hd_status arrow_texts_of_list(arrow_texts **out, uint32_t count, arrow_text_at *
 
 /* ---- strings of a trace ---- */
 
-typedef struct used_strings {
-    const hd_trace *trace;
-    const uint32_t *ids; /* by index; NULL: all */
-} used_strings;
+typedef struct used_string {
+    hd_string text;
+    uint32_t id;
+} used_string;
 
-static hd_string string_at(const void *user, uint32_t index)
+static hd_string text_of_used(const void *user, uint32_t index)
 {
-    const used_strings *used = user;
-    return hd_trace_string(used->trace, used->ids ? used->ids[index] : index);
+    return ((const used_string *)user)[index].text;
 }
 
+static int compare_used(const void *a, const void *b)
+{
+    const hd_string x = ((const used_string *)a)->text, y = ((const used_string *)b)->text;
+    return hd_text_compare(x.data, x.size, y.data, y.size);
+}
+
+/* Ids depend on which thread of the reader came first, texts do not. */
 hd_status arrow_texts_of_trace(arrow_texts **out, const hd_trace *trace, const uint8_t *used, hd_error *err)
 {
     uint32_t strings = hd_trace_string_count(trace), count = 0;
-    if (!used) return arrow_texts_of_list(out, strings, string_at, &(used_strings){trace, NULL}, err);
-    uint32_t *map = malloc((size_t)strings * sizeof *map), *ids = malloc((size_t)strings * sizeof *ids);
-    hd_status status = map && ids ? HD_OK : HD_NOMEM(err);
+    *out = NULL;
+    uint32_t *map = calloc(strings, sizeof *map);
+    used_string *list = malloc((size_t)strings * sizeof *list);
+    hd_status status = map && list ? HD_OK : HD_NOMEM(err);
     for (uint32_t id = 0; status == HD_OK && id < strings; id++) {
-        map[id] = count;
-        if (used[id]) ids[count++] = id;
+        if (!used || used[id]) list[count++] = (used_string){hd_trace_string(trace, id), id};
     }
-    if (status == HD_OK) status = arrow_texts_of_list(out, count, string_at, &(used_strings){trace, ids}, err);
-    free(ids);
+    if (status == HD_OK) {
+        hd_sort(list, count, sizeof *list, compare_used);
+        for (uint32_t i = 0; i < count; i++) map[list[i].id] = i;
+        status = arrow_texts_of_list(out, count, text_of_used, list, err);
+    }
+    free(list);
     if (status == HD_OK)
         (*out)->map = map;
     else

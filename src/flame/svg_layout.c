@@ -9,6 +9,7 @@
 
 #include "base/memory/vector.h"
 #include "base/sorted.h"
+#include "base/text/ends.h"
 #include "flame/svg.h"
 
 /* The state of making a layout. */
@@ -111,21 +112,15 @@ static hd_status add_up(maker *m, hd_error *err)
 
 /* ---- order ---- */
 
-static int compare_text(hd_string x, hd_string y)
-{
-    size_t shorter = x.size < y.size ? x.size : y.size;
-    int order = shorter ? memcmp(x.data, y.data, shorter) : 0;
-    return order ? order : (x.size > y.size) - (x.size < y.size);
-}
-
 static int compare_nodes(const void *a, const void *b, void *context)
 {
     const hd_stacks *stacks = context;
     uint32_t m = *(const uint32_t *)a, n = *(const uint32_t *)b;
     hd_frame x = hd_stacks_at(stacks, m), y = hd_stacks_at(stacks, n);
     if (x.caller != y.caller) return x.caller < y.caller ? -1 : 1;
-    return x.name == y.name ? (m > n) - (m < n)
-                            : compare_text(hd_stacks_text(stacks, x.name), hd_stacks_text(stacks, y.name));
+    if (x.name == y.name) return (m > n) - (m < n);
+    hd_string text = hd_stacks_text(stacks, x.name), other = hd_stacks_text(stacks, y.name);
+    return hd_text_compare(text.data, text.size, other.data, other.size);
 }
 
 /* The root stays first in the list: it has no caller, and 0 is the smallest caller number. */

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/sorted.h"
+#include "base/text/ends.h"
 #include "heddle/analysis/attribution.h"
 #include "heddle/names.h"
 #include "report/report.h"
@@ -206,8 +207,7 @@ static int by_time(const void *a, const void *b)
     const kernel *x = a, *y = b;
     if (x->total_ns != y->total_ns) return x->total_ns > y->total_ns ? -1 : 1;
     if (x->count != y->count) return x->count > y->count ? -1 : 1;
-    int order = memcmp(x->text, y->text, x->size < y->size ? x->size : y->size);
-    return order ? order : (x->size > y->size) - (x->size < y->size);
+    return hd_text_compare(x->text, x->size, y->text, y->size);
 }
 
 /* Short names are numbered by a tree of frames, which is a table of strings as good as any. */

@@ -21,9 +21,9 @@ from rounds import rounds
 SEEDS = rounds(6)
 #: One or more of each reader's fixtures; hostile ones of a format's own details stand in its tests.
 FIXTURES = ("ascend/small.db", "ascend/edge.db", "cpuprofile/small.cpuprofile", "chakra/linked.json", "chakra/step.et", "chakra/timed.et", "chrome/small.json",
-            "chrome/edge-pairs.json", "cupti/small-lines.cupti", "flight/small.pickle", "ftrace/small.dat", "ftrace/graph.ftrace", "gecko/processed.json", "nsys/small.sqlite",
+            "chrome/edge-pairs.json", "cupti/edge-lines.cupti", "flight/small.pickle", "ftrace/small.dat", "ftrace/graph.ftrace", "gecko/processed.json", "nsys/small.sqlite",
             "nsys/edge.sqlite", "nsys/payload.sqlite", "perfdata/small.data", "pprof/small.pprof", "producers/jax.json", "producers/mindspore.json",
-            "producers/unitrace.json", "rocpd/small.db", "rocpd/two.db", "rocprofv3/run.json", "rpd/small.rpd", "torchmemory/small.pickle", "xctrace/metal.xml",
+            "producers/unitrace.json", "rocpd/small.db", "rocpd/two.db", "rocprofv3/run.json", "rpd/edge.rpd", "torchmemory/small.pickle", "xctrace/metal.xml",
             "xplane/small.pb", "xray/fdr.xray")
 
 
@@ -100,19 +100,21 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--heddle", required=True)
     parser.add_argument("--data", action="store_true", help="the real traces of ../shared/data, of at most 128 kB")
+    parser.add_argument("--all", action="store_true", help="every fixture of every reader; with --data those of any size")
     parser.add_argument("--seed", type=int, nargs="*", help="random traces of these alone")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         doors, asked, wrong = ask.Doors(options.heddle, folder), 0, 0
         if options.data:
             top = inputs.data_folder()
-            paths = [p for p in sorted(glob.glob(f"{top}/**/*", recursive=True)) if os.path.isfile(p) and os.path.getsize(p) < 128 << 10 and is_trace(p)]
+            paths = [p for p in sorted(glob.glob(f"{top}/**/*", recursive=True)) if os.path.isfile(p) and (options.all or os.path.getsize(p) < 128 << 10) and is_trace(p)]
             if not paths:
                 print("skipped: ../shared/data is not there")
                 sys.exit(77)
             made = [(os.path.relpath(p, top), p) for p in paths]
         else:
-            made = [] if options.seed else [(f, p) for f in FIXTURES for p in [os.path.join(TESTS, "format", f)] if os.path.exists(p)]
+            names = all_fixtures(doors) if options.all else [] if options.seed else FIXTURES
+            made = [(f, p) for f in names for p in [os.path.join(TESTS, "format", f)] if os.path.exists(p)]
             for seed in options.seed or range(SEEDS):
                 made.append((f"seed {seed}", os.path.join(folder, f"seed{seed}.json")))
                 with open(made[-1][1], "w", encoding="utf-8") as out:
@@ -122,6 +124,19 @@ def main():
             wrong += check(doors, name, path, ask.FORMS)
     print(f"{asked} traces, {wrong} tables differ")
     sys.exit(1 if wrong else 0)
+
+
+def all_fixtures(doors):
+    """Those of which the command reads anything; each that it refuses is printed."""
+    top = os.path.join(TESTS, "format")
+    for path in sorted(glob.glob(f"{top}/*/**", recursive=True)):
+        name = os.path.relpath(path, top)
+        if os.path.isfile(path) and is_trace(path) and not name.endswith((".expect", ".py", ".mjs", ".c", ".h", ".pyc", ".build")):
+            done = doors.run("info", "-q", path)
+            if done.stdout:
+                yield name
+            else:
+                print(f"refused {name}: {done.stderr.strip()[-160:]}")
 
 
 def is_trace(path):

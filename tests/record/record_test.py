@@ -6,9 +6,11 @@ usage: tests/record/record_test.py --heddle PROGRAM --child PROGRAM --library FI
 Each test runs in a folder of its own.
 """
 import argparse
+import collections
 import json
 import os
 import pty
+import random
 import resource
 import select
 import shutil
@@ -24,6 +26,7 @@ PATHS = argparse.Namespace()
 SOURCE = Path(__file__).resolve().parents[2]
 sys.path.insert(1, str(SOURCE / "tests"))
 from patience import patience  # noqa: E402
+import rounds  # noqa: E402
 
 TIMEOUT_S = patience(600)
 
@@ -465,6 +468,79 @@ class Recording(unittest.TestCase):
             self.assertIn("convert.input-left-out", self.heddle("info", "out.heddle", "--json")[1])
             self.assertTrue(part.exists())
             shutil.rmtree(part.parent)
+
+    @staticmethod
+    def damage(rng, folder):
+        """Changes a random part of a recording; returns what was done."""
+        part = rng.choice(sorted(folder.glob("*.hdcap")))
+        data = bytearray(part.read_bytes())
+        kind = rng.choice(("flip", "cut", "zeros", "missing", "foreign", "twice", "longer"))
+        at = rng.randrange(len(data))
+        if kind == "flip":
+            for _ in range(rng.choice((1, 1, 8))):
+                data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        elif kind == "cut":
+            del data[at:]
+        elif kind == "zeros":
+            end = min(len(data), at + rng.choice((16, 64, 512, 4096)))
+            data[at:end] = bytes(end - at)
+        elif kind == "longer":
+            data += rng.choice((bytes(4096), rng.randbytes(300), data[at:]))
+        elif kind == "twice":
+            (folder / f"a-{part.name}").write_bytes(data)
+        elif kind == "foreign":
+            (folder / rng.choice(("mine.hdcap", "kernel.perfdata", "notes.txt"))).write_bytes(
+                rng.choice((b"", b"\0" * 5000, rng.randbytes(900), data[:64], b'{"traceEvents": []}')))
+        if kind == "missing":
+            part.unlink()
+        else:
+            part.write_bytes(data)
+        return f"{kind} at {at} of {part.name}"
+
+    def events(self):
+        """Without numbers of processes and tracks: the merge numbers those that there are."""
+        status, out, err = self.heddle("convert", "-q", "out.heddle", "-t", "chrome", "-")
+        self.assertEqual(status, 0, err)
+        return collections.Counter((e["ph"], e["name"], e.get("cat"), e["ts"], e.get("dur"))
+                                   for e in json.loads(out)["traceEvents"] if e["ph"] != "M")
+
+    @staticmethod
+    def without_names(events):
+        """Names and categories have a chunk of their own, and may be lost alone."""
+        out = collections.Counter()
+        for (phase, _, _, ts, dur), count in events.items():
+            out[phase, ts, dur] += count
+        return out
+
+    def test_events_of_damaged_parts_are_in_the_trace_or_lost_with_a_word(self):
+        self.record("work", 3, "children", 2, "finish", options=["--keep"])
+        self.of_whole = self.events()
+        parts, whole = self.dir / "out.heddle.parts", self.dir / "whole"
+        parts.rename(whole)
+        for seed in range(rounds.seed(1), rounds.seed(1) + rounds.rounds(4)):
+            rng = random.Random(seed)
+            shutil.rmtree(parts, True)
+            (self.dir / "out.heddle").unlink(missing_ok=True)
+            shutil.copytree(whole, parts, ignore=shutil.ignore_patterns("recorder"))
+            before = {part.name for part in parts.glob("*.hdcap")}
+            what = f"seed {seed}: " + ", ".join(self.damage(rng, parts) for _ in range(rng.choice((1, 1, 2))))
+            gone = before - {part.name for part in parts.glob("*.hdcap")}
+            status, _, err = self.heddle("record", "--recover", "out.heddle.parts", "--json", "-k")
+            self.assertIn(status, (0, 1), f"{what}\n{err}")
+            if status == 1:  # there is no trace, with the reason
+                self.assertIn("heddle: ", err, what)
+                self.assertFalse((self.dir / "out.heddle").exists(), what)
+                continue
+            found = self.events()
+            summary = json.loads(err[err.index("{\n"):])
+            counted = summary["lost"] or summary["unreadable"] or summary["damaged"]
+            if "twice at" not in what and "longer at" not in what:
+                self.assertFalse(self.without_names(found) - self.without_names(self.of_whole), f"{what}: events that never were\n{err}")
+                names = {event[1] for event in found} - {event[1] for event in self.of_whole}
+                self.assertTrue(counted or not names, f"{what}: {names}\n{err}")
+                self.assertTrue(all(name.startswith("(lost") for name in names), f"{what}: {names}\n{err}")
+            if not gone and not counted:
+                self.assertFalse(self.of_whole - found, f"{what}: lost without a word\n{err}")
 
     def test_a_capture_that_may_not_be_opened_is_named(self):
         part = self.parts_of_three()[0]

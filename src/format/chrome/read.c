@@ -558,12 +558,13 @@ static void parser_deinit(chrome_parser *parser)
     free(parser->patches);
 }
 
-static size_t choose_chunk_size(const hd_input *input, unsigned threads)
+/* Not by the number of threads: blocks end where chunks do, and arguments are listed block by block. */
+static size_t choose_chunk_size(const hd_input *input)
 {
-    enum { SMALLEST = 1 << 18, LARGEST = 1 << 22 };
+    enum { SMALLEST = 1 << 18, LARGEST = 1 << 22, CHUNKS = 32 };
     uint64_t size = hd_input_size_bytes(input);
     if (size == 0 || hd_input_compression(input) != HD_COMPRESSION_NONE) return LARGEST;
-    uint64_t share = size / (threads * 4) + 1;
+    uint64_t share = size / CHUNKS + 1;
     return share < SMALLEST ? SMALLEST : share > LARGEST ? LARGEST : (size_t)share;
 }
 
@@ -578,7 +579,7 @@ static unsigned choose_threads(const hd_input *input, unsigned wanted)
 static hd_status reader_init(chrome_reader *reader)
 {
     reader->parser_count = choose_threads(reader->input, reader->options->threads);
-    if (reader->chunk_size == 0) reader->chunk_size = choose_chunk_size(reader->input, reader->parser_count);
+    if (reader->chunk_size == 0) reader->chunk_size = choose_chunk_size(reader->input);
     reader->parsers = calloc(reader->parser_count, sizeof *reader->parsers);
     if (!reader->parsers) return HD_NOMEM(reader->err);
     for (unsigned i = 0; i < reader->parser_count; i++)

@@ -273,6 +273,8 @@ hd_status cupti_emit(cupti_parser *p)
     hd_row row = row_of(type);
     int64_t values[CUPTI_ITEM_LIMIT];
     row.track = track_of(p, type);
+    if (row.track == HD_NONE && row.kind == HD_KIND_SLICE)
+        row.track = hd_builder_track(p->builder, (hd_ident){0}, (hd_ident){0}, false); /* on none, no report has it */
     row.name = name_of(p, type);
     row.category = p->categories[type];
     if (type == CUPTI_UNKNOWN)

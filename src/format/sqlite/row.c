@@ -356,6 +356,9 @@ static hd_status emit(sq_worker *w, hd_error *err)
 {
     int64_t values[SQ_ITEMS + 1];
     uint32_t has_sf = w->sf != HD_STACK_NONE;
+    if (w->row.track == HD_NONE && w->row.kind == HD_KIND_SLICE)
+        w->row.track =
+            hd_builder_track(w->reader->builder, (hd_ident){0}, (hd_ident){0}, false); /* or no report has it */
     if (w->reader->options->args != HD_ARGS_ALL) return hd_batch_add(w->batch, &w->row, NULL, err);
     drop_same_keys(w);
     for (uint32_t i = 0; i < w->item_count; i++) values[i] = w->items[i].bits;

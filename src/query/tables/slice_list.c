@@ -5,6 +5,7 @@
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
+#include "base/text/ends.h"
 #include "query/tables/slice_cursor.h"
 #include "trace/spill.h"
 
@@ -87,8 +88,7 @@ typedef struct ranked_text {
 static int by_text(const void *a, const void *b)
 {
     hd_string x = ((const ranked_text *)a)->text, y = ((const ranked_text *)b)->text;
-    int order = memcmp(x.data, y.data, x.size < y.size ? x.size : y.size);
-    return order ? order : (x.size > y.size) - (x.size < y.size);
+    return hd_text_compare(x.data, x.size, y.data, y.size);
 }
 
 /* The text of a value, as from slice_column_value; data NULL: null. */

@@ -22,6 +22,7 @@
 #include "base/error.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
+#include "base/text/ends.h"
 #include "report/job/groups.h"
 
 /* ---- rows ---- */
@@ -283,8 +284,7 @@ static int compare_groups(const job_meetings *m, uint32_t x, uint32_t y)
     if (!order && a->name == HD_NONE) order = job_compare_numbers(a->stream, b->stream);
     if (!order && a->name != b->name) {
         hd_string s = gpu_text_of(&m->texts, a->name), t = gpu_text_of(&m->texts, b->name);
-        order = memcmp(s.data, t.data, s.size < t.size ? s.size : t.size);
-        if (!order) order = job_compare_numbers((int64_t)s.size, (int64_t)t.size);
+        order = hd_text_compare(s.data, s.size, t.data, t.size);
     }
     return order ? order : job_compare_numbers(a->is_point_to_point, b->is_point_to_point);
 }

@@ -7,6 +7,7 @@
 #include "base/json/write.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
+#include "base/text/ends.h"
 #include "report/job/groups.h"
 #include "report/job/roles.h"
 
@@ -65,8 +66,7 @@ static int compare_texts(const topology *t, uint32_t x, uint32_t y)
 {
     if (x == y || x == HD_NONE || y == HD_NONE) return (x == HD_NONE) - (y == HD_NONE);
     hd_string a = gpu_text_of(&t->texts, x), b = gpu_text_of(&t->texts, y);
-    int order = memcmp(a.data, b.data, a.size < b.size ? a.size : b.size);
-    return order ? order : job_compare_numbers((int64_t)a.size, (int64_t)b.size);
+    return hd_text_compare(a.data, a.size, b.data, b.size);
 }
 
 /* By host (names with equal widths of final numbers are in natural order), then rank and device. */

@@ -190,9 +190,13 @@ void lane_choose_units(hd_index *index, const hd_trace *trace)
     int64_t length;
     index->base_ns = facts->start_ns == HD_NO_TIME ? 0 : facts->start_ns;
     index->units_per_ns = 1;
-    if (facts->start_ns != HD_NO_TIME &&
-        (__builtin_sub_overflow(facts->end_ns, facts->start_ns, &length) || length > INT64_MAX / 1000 - 1))
+    if (facts->start_ns == HD_NO_TIME) {
+        length = 0;
+    } else if (__builtin_sub_overflow(facts->end_ns, facts->start_ns, &length)) {
+        index->base_ns = 0; /* since the start, later times would not fit */
         return;
+    }
+    if (length > INT64_MAX / 1000 - 1) return;
     for (size_t i = 0; i < hd_trace_block_count(trace, HD_KIND_SLICE); i++) {
         const hd_column *columns = hd_trace_columns_at(trace, HD_KIND_SLICE, i)->columns;
         const hd_column *start = &columns[HD_COL_START_PS], *end = &columns[HD_COL_END_PS];
