@@ -27,7 +27,7 @@
  *
  * Effect on the stacks
  *   Frames that get equal names under one caller become one, and `sf` of the events is updated. Events are otherwise
- *   unchanged. Addresses that could not be named stay; the ledger has their number and the reasons: stage "symbolize".
+ *   unchanged. Addresses without a name stay; the ledger counts them by reason, stage "symbolize".
  */
 #ifndef HEDDLE_SYMBOLIZE_H
 #define HEDDLE_SYMBOLIZE_H

@@ -10,7 +10,6 @@ import json
 import logging
 import math
 import os
-import re
 import tempfile
 import unittest
 import warnings
@@ -19,12 +18,15 @@ from decimal import Decimal
 import heddle
 
 DATA = os.path.join(os.path.dirname(__file__), "../../../shared/data")
-TRACES = ("kineto/nccl_data", "kineto/negative_queue_rank0", "ranks/megatron-tp8/rank1")
+TRACES = ("kineto/nccl_data", "ranks/megatron-tp8/rank1")
+if os.environ.get("HEDDLE_TEST_ROUNDS", "1") != "1":
+    TRACES += ("kineto/negative_queue_rank0",)  # of which HTA alone takes half a minute
+OPERATORS, ANNOTATIONS = "ranks/dlrm/rank0", "kineto/normalization_layer_test"  # small: what HTA looks up row by row
 HAS_PANDAS = importlib.util.find_spec("pandas") is not None
 HAS_HTA = HAS_PANDAS and importlib.util.find_spec("hta") is not None
 
 if HAS_PANDAS:
-    from heddle.compat.hta import TraceAnalysis
+    from heddle.compat.hta import TimeSeriesTypes, TraceAnalysis
 
 
 def whole_microseconds(path, out):
@@ -41,6 +43,13 @@ def whole_microseconds(path, out):
     with open(out, "w", encoding="utf-8") as file:
         json.dump(trace, file, default=float)
     return out
+
+
+def events_of(path):
+    """HTA packs every file that it writes, whatever its name."""
+    with open(path, "rb") as file:
+        data = file.read()
+    return json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)["traceEvents"]
 
 
 def work(name, start, dur, stream, correlation, category="kernel", device=0):
@@ -171,19 +180,53 @@ class Known(Case):
         self.assertEqual(frame["relative_duration_at_max_queue_length"].tolist(), (frame["duration_at_max_queue_length"] / 2000).tolist())
         self.assertEqual(len(self.analysis.get_time_spent_blocked_on_full_queue(series)), 0)
 
+    def test_operators__the_innermost_of_the_thread_counts(self):
+        frame = self.analysis.get_aten_op_kernels_and_delay()[3]
+        self.assertEqual(frame["aten_op_name"].tolist(), ["aten::mm"])
+        self.assertEqual(frame["kernel_sequence"][0].split(" -> "), ["gemm", "gemm", "ncclKernel_AllReduce", "relu", "relu", "driver", "node", "node", "early"])
+        self.assertEqual(frame[["occurrence_count", "avg_aten_op_launch_delay", "avg_runtime_delay"]].values.tolist(), [[1, 0.0, 100.0]])
+
+    def test_annotations__the_shortest_that_overlaps(self):
+        self.assertIsNone(self.analysis.get_gpu_kernels_with_user_annotations(3))
+        self.assertIsNone(self.analysis.get_gpu_user_annotation_breakdown(visualize=False))
+        trace = known_trace()
+        trace["traceEvents"] += [work("forward", 100, 160, 7, None, "gpu_user_annotation"), work("inner", 205, 40, 7, None, "gpu_user_annotation")]
+        analysis = TraceAnalysis({3: self.write(trace, "annotations.json")})
+        frame = analysis.get_gpu_kernels_with_user_annotations(3)
+        self.assertEqual(frame["s_user_annotation"].tolist()[:5], ["forward", "", "", "inner", ""])  # gemm, AllReduce, copy, gemm, relu
+        times = analysis.get_gpu_user_annotation_breakdown(visualize=False).set_index("name")["sum (us)"]
+        self.assertEqual(times.to_dict(), {"forward": 160.0, "inner": 40.0})
+
+    def test_sequences__a_trace_with_patterns_is_written(self):
+        out = self.analysis.get_frequent_cuda_kernel_sequences("aten::", os.path.join(self.folder.name, "new"), rank=3)
+        self.assertEqual(out[["count", "GPU kernel duration (us)", "CPU op duration (us)"]].values.tolist(), [[1, 561.0, 2000.0]])
+        self.assertTrue(out["pattern"][0].startswith("aten::mm|gemm|ncclKernel_AllReduce|Memcpy HtoD"))
+        events = events_of(os.path.join(self.folder.name, "new", "overlaid_trace.json"))
+        self.assertEqual(sum("Patterns" in event["args"] for event in events if event.get("args")), 22)  # all but "alone"
+        self.assertEqual([event.get("args") for event in events if event["name"] == "alone"], [None])
+
+    def test_overlays__the_rest_of_the_trace_stays(self):
+        graph, found = self.analysis.critical_path_analysis(3, "", None)
+        self.assertTrue(found)
+        self.assertAlmostEqual(graph.summary().sum(), 100.0)
+        path = self.analysis.overlay_critical_path_analysis(3, graph, self.folder.name, only_show_critical_events=False)
+        before, after = known_trace()["traceEvents"], events_of(path)
+        self.assertEqual([(e["name"], e["ts"], e["dur"]) for e in before], [(e["name"], e["ts"], e["dur"]) for e in after if e["ph"] == "X"])
+        self.assertEqual(sum(e["args"].get("critical") == 1 for e in after if e["ph"] == "X"), len(graph.critical_path_events_set))
+        self.analysis.generate_trace_with_counters(TimeSeriesTypes.QUEUE_LENGTH, [3])
+        counters = [e for e in events_of(os.path.join(self.folder.name, "trace_with_counters.json")) if e["ph"] == "C"]
+        series = self.analysis.get_queue_length_time_series()[3]
+        self.assertEqual([(e["ts"], e["args"]["Queue Length"]) for e in counters], list(zip(series["ts"], series["queue_length"])))
+
     def test_errors__a_rank_that_is_not_there_and_a_method_that_is_not(self):
         with self.assertRaisesRegex(ValueError, "rank 5 was not read: there are 3"):
             self.analysis.get_queue_length_summary(ranks=[5])
         with self.assertRaisesRegex(AttributeError, "no get_everything: see heddle.reports"):
             self.analysis.get_everything()
-        with self.assertRaisesRegex(AttributeError, r"has no critical_path_analysis: Trace.report\(.critical-path.\)"):
+        with self.assertRaisesRegex(ValueError, "no event 0 with 'step' in its name"):
             self.analysis.critical_path_analysis(3, "step", 0)
-        for name, ours in (("overlay_critical_path_analysis", "heddle graph"), ("generate_trace_with_counters", "heddle view"),
-                           ("get_gpu_kernels_with_user_annotations", "ranges"), ("get_gpu_user_annotation_breakdown", "ranges"),
-                           ("get_frequent_cuda_kernel_sequences", "heddle query"), ("get_aten_op_kernels_and_delay", "operators"),
-                           ("get_cupti_counter_data_with_operators", "counters"), ("get_potential_stragglers", "heddle stragglers")):
-            with self.assertRaisesRegex(AttributeError, f"has no {name}: .*{ours}"):
-                getattr(self.analysis, name)
+        with self.assertRaisesRegex(ValueError, "no step to compare ranks in"):
+            self.analysis.get_potential_stragglers()
         with self.assertRaises(heddle.NotFoundError):
             TraceAnalysis(trace_files=["absent.json"], trace_dir=self.folder.name)
 
@@ -241,24 +284,25 @@ class Original(Case):
         warnings.simplefilter("ignore")
         from hta.trace_analysis import TraceAnalysis as Theirs
 
-        cls.pairs = {}
-        for name in TRACES:
-            path = whole_microseconds(os.path.join(DATA, name + ".json.gz"), os.path.join(cls.folder.name, name.replace("/", "-") + ".json"))
-            cls.pairs[name] = Theirs(trace_files={0: path}), TraceAnalysis(trace_files={0: path})
+        cls.theirs, cls.pairs = Theirs, {}
 
-    def test_every_method_is_there_or_says_what_is(self):
-        from heddle.compat import hta
+    def pair(self, name):
+        if name not in self.pairs:
+            path = whole_microseconds(os.path.join(DATA, name + ".json.gz"), os.path.join(self.folder.name, name.replace("/", "-") + ".json"))
+            self.pairs[name] = self.theirs(trace_files={0: path}), TraceAnalysis(trace_files={0: path})
+        return self.pairs[name]
 
-        theirs, ours = next(iter(self.pairs.values()))
-        for name in (name for name in dir(theirs) if not name.startswith("_") and callable(getattr(theirs, name))):
-            if not hasattr(TraceAnalysis, name):
-                with self.assertRaisesRegex(AttributeError, re.escape(f"has no {name}: {hta._ELSEWHERE[name]}")):
-                    getattr(ours, name)
+    def test_every_method_is_there(self):
+        theirs, ours = self.pair(OPERATORS)
+        names = [name for name in dir(theirs) if not name.startswith("_") and callable(getattr(theirs, name))]
+        self.assertEqual(len(names), 21)
+        for name in names:
+            self.assertTrue(callable(getattr(ours, name)), name)
 
-    def each(self, check):
-        for name, (theirs, ours) in self.pairs.items():
+    def each(self, check, *names):
+        for name in names or TRACES:
             with self.subTest(name):
-                check(theirs, ours)
+                check(*self.pair(name))
 
     def test_temporal_breakdown(self):
         def check(theirs, ours):
@@ -374,6 +418,132 @@ class Original(Case):
                 self.assertEqual(both["launch_delay"].tolist(), both["launch_delay_ours"].clip(lower=0).tolist())
 
         self.each(check)
+
+    def peer(self, call):
+        """What HTA says. With a pandas that it does not know (3.0), or on a trace that it cannot take, it raises: then there is nothing to compare."""
+        try:
+            return call()
+        except (TypeError, ValueError, AttributeError, KeyError) as error:
+            self.skipTest(f"HTA itself fails: {type(error).__name__}: {error}")
+
+    def test_kernels_with_user_annotations(self):
+        """HTA's categories and annotations are numbers of its own; a tie of two annotations of one length has no answer."""
+        def check(theirs, ours):
+            a, b = theirs.get_gpu_kernels_with_user_annotations(0), ours.get_gpu_kernels_with_user_annotations(0)
+            if a is None or b is None:
+                self.assertIs(a, b)
+                return
+            keys = ["ts", "dur", "stream", "correlation"]
+            a = a.assign(stream=a["stream"].astype(int), ts=a["ts"] - a["ts"].min())[[*keys, "s_user_annotation"]]
+            b = b.assign(ts=b["ts"] - b["ts"].min())[[*keys, "s_user_annotation"]]
+            both = a.merge(b, on=keys, how="outer", suffixes=("", "_ours"), indicator=True)
+            self.assertEqual(set(both["_merge"]), {"both"})
+            self.assertEqual(both["s_user_annotation"].tolist(), both["s_user_annotation_ours"].tolist())
+
+        self.each(check, ANNOTATIONS)
+
+    def test_annotation_breakdown(self):
+        """HTA says that its patterns are regular expressions, and looks for them letter by letter."""
+        def check(theirs, ours):
+            for options in ({}, {"use_gpu_annotation": False}, {"num_kernels": 3, "allowlist_patterns": ["nccl:"], "use_gpu_annotation": False}):
+                a, b = (x.get_gpu_user_annotation_breakdown(visualize=False, **options) for x in (theirs, ours))
+                if a is None or b is None:
+                    self.assertIs(a, b)
+                    continue
+                self.assertEqual(list(a.columns), list(b.columns))
+                a, b = (x.sort_values(["rank", "name"], ignore_index=True) for x in (a, b))
+                self.assertEqual(a[["name", "sum (us)", "rank"]].values.tolist(), b[["name", "sum (us)", "rank"]].values.tolist())
+                if "others" not in set(a["name"]):  # else of sums, as in test_kernel_breakdown
+                    for column in ("max (us)", "min (us)", "mean (us)", "stddev"):
+                        self.assertLess((a[column].astype(float) - b[column]).abs().max(), 1e-6, column)
+
+        self.each(check, ANNOTATIONS)
+
+    def test_kernel_sequences(self):
+        def check(theirs, ours):
+            for name in ("autograd::engine", "aten::batch_norm"):
+                a = self.peer(lambda: theirs.get_frequent_cuda_kernel_sequences(name, self.folder.name, min_pattern_len=2))
+                b = ours.get_frequent_cuda_kernel_sequences(name, self.folder.name, min_pattern_len=2)
+                self.assertEqual(len(a), len(b))
+                if len(a):
+                    self.assertEqual(a.values.tolist(), b.values.tolist())
+
+        self.each(check, OPERATORS)
+
+    def test_critical_path(self):
+        """Nodes, edges and their weights, the length of the path, and what it is bound by. HTA wants traces with synchronization events."""
+        path = whole_microseconds(os.path.join(DATA, "kineto/event_sync_multi_stream.json.gz"), os.path.join(self.folder.name, "sync.json"))
+        a, _ = self.peer(lambda: self.theirs(trace_files={0: path}).critical_path_analysis(0, "", None))
+        analysis = TraceAnalysis(trace_files={0: path})
+        b, found = analysis.critical_path_analysis(0, "", None)
+        self.assertTrue(found)
+        self.assertEqual((len(a), len(a.edges)), (len(b), len(b.edges)))
+
+        def weights(graph):
+            return sorted((edge.type.value, edge.weight) for *_, edge in graph.edges(data="object"))
+
+        self.assertEqual(weights(a), weights(b))
+        self.assertEqual(sum(edge.weight for edge in a.critical_path_edges_set), sum(edge.weight for edge in b.critical_path_edges_set))
+        ours, theirs = b.summary(), a.summary()
+        self.assertEqual(set(ours.index), set(theirs.index))
+        for bound in theirs.index:
+            self.assertAlmostEqual(ours[bound], theirs[bound], places=6)
+        self.assertTrue(b.critical_path())  # by networkx
+        self.assertEqual(sum(edge.weight for edge in a.critical_path_edges_set), sum(edge.weight for edge in b.critical_path_edges_set))
+        for options in ({}, {"only_show_critical_events": False}, {"only_show_critical_events": False, "show_all_edges": True}):
+            made = [events_of(x.overlay_critical_path_analysis(0, graph, os.path.join(self.folder.name, which), **options))
+                    for x, graph, which in ((self.theirs(trace_files={0: path}), a, "theirs"), (analysis, b, "ours"))]
+            flows = [sorted((e["cat"], e["ph"], e["args"]["weight"], e["args"]["critical"]) for e in events if e.get("name") == "critical_path") for events in made]
+            self.assertEqual(*flows)
+            marked = [sorted((e["name"], e["ts"]) for e in events if e["ph"] == "X" and e.get("args", {}).get("critical")) for events in made]
+            self.assertEqual(*marked)
+            self.assertEqual(*(sum(e["ph"] == "X" for e in events) for events in made))
+
+    def test_operators_kernels_and_delays(self):
+        """HTA takes the operator that started last on any thread, and in these traces one thread launches at a time."""
+        def check(theirs, ours):
+            a = self.peer(lambda: theirs.get_aten_op_kernels_and_delay())[0]
+            b = ours.get_aten_op_kernels_and_delay()[0]
+            self.assertEqual(list(a.columns), list(b.columns))
+            a, b = (x.set_index(["aten_op_name", "kernel_sequence"]).sort_index() for x in (a, b))
+            self.assertEqual(a.index.tolist(), b.index.tolist())
+            self.assertEqual(a["occurrence_count"].tolist(), b["occurrence_count"].tolist())
+            for column in ("avg_aten_op_launch_delay", "avg_runtime_delay"):
+                self.assertLess((a[column] - b[column]).abs().max(), 0.002, column)
+
+        self.each(check, OPERATORS)
+
+    def test_cupti_counters(self):
+        path = whole_microseconds(os.path.join(DATA, "kineto/cupti_counters.json.gz"), os.path.join(self.folder.name, "cupti.json"))
+        (a,) = self.peer(lambda: self.theirs(trace_files={0: path}).get_cupti_counter_data_with_operators())
+        (b,) = TraceAnalysis(trace_files={0: path}).get_cupti_counter_data_with_operators()
+        self.assertEqual(len(a), len(b))
+        for column in ("op_stack", "top_level_op", "bottom_level_op", "name"):
+            self.assertEqual(a[column].tolist(), b[column].tolist())
+        counters = [column for column in b if "__" in column]
+        self.assertTrue(counters)
+        for column in counters:
+            self.assertEqual(a[column].astype(float).tolist(), b[column].tolist(), column)
+
+    def test_counters_in_a_trace(self):
+        def check(theirs, ours):
+            made = []
+            for analysis, suffix in ((theirs, "_theirs"), (ours, "_ours")):
+                analysis.generate_trace_with_counters(output_suffix=suffix)
+                path = ours._ranks[0].path.replace(".json", suffix + ".json")
+                events = events_of(path)
+                made.append({name: len({(e["ts"], e.get("id")) for e in events if e["ph"] == "C" and name in e["args"]})
+                             for name in ("Queue Length", "Memcpy BW")})
+            self.assertEqual(made[0]["Memcpy BW"], made[1]["Memcpy BW"])
+            self.assertLessEqual(made[0]["Queue Length"], made[1]["Queue Length"])  # launches that HTA leaves out: test_queue
+
+        self.each(check, OPERATORS)
+
+    def test_stragglers(self):
+        files = {rank: os.path.join(DATA, f"ranks/dlrm/rank{rank}.json.gz") for rank in range(8)}
+        theirs, ours = self.theirs(trace_files=files), TraceAnalysis(trace_files=files)
+        for count in (1, 2, 3):  # HTA's order of them means nothing
+            self.assertEqual(set(theirs.get_potential_stragglers(num_candidates=count)), set(ours.get_potential_stragglers(num_candidates=count)))
 
 
 if __name__ == "__main__":

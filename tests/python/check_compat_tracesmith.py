@@ -263,7 +263,7 @@ class Sessions(Case):
         self.assertEqual(ts.__version__, heddle.__version__)
         for name, ours in (("detect_platform", "heddle devices"), ("MemoryProfiler", "memory"), ("StackCapture", "stacks"),
                            ("ReplayEngine", "heddle replay"), ("NCCLTracker", "communication"), ("GPUTopology", "heddle topology"),
-                           ("TimeSync", "heddle clocks"), ("XRayImporter", "heddle.open")):
+                           ("TimeSync", "heddle clocks"), ("XRayImporter", "heddle.open"), ("FrameCapture", "stacks"), ("xctrace", "heddle record --with xctrace")):
             with self.assertRaisesRegex(AttributeError, f"has no {name}: .*{ours}"):
                 getattr(ts, name)
         with self.assertRaisesRegex(ImportError, "heddle record --with xctrace"):

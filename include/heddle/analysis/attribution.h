@@ -57,7 +57,7 @@ typedef struct hd_pending_stack {
 /* How well the clocks agree. */
 typedef struct hd_clock_fit {
     bool known;        /* an offset was estimated or given; ids alone need none */
-    int64_t offset_ns; /* GPU side minus samples; in the middle, where they drift */
+    int64_t offset_ns; /* GPU clock minus clock of the samples; with drift: at the middle of the trace */
     double drift_ppm;  /* how fast the offset grows; 0: no drift was detected */
     int64_t spread_ns; /* half of the matched samples are nearer than this to their launch, after the offset … */
     int64_t worst_ns;  /* … and all nearer than this */

@@ -64,7 +64,7 @@ enum {
     HD_DIFF_ACROSS_RANKS = 2 /* sizes of the job, and how many GPUs have activities */
 };
 
-/* Only look at the conditions. Errors: ARGUMENT. */
+/* Validate the conditions without comparing anything. Errors: ARGUMENT. */
 hd_status hd_diff_conditions_valid(const char *const *fail_if, hd_error *err);
 
 /* Compare two sides, which are not needed afterwards. options may be NULL. The caller frees *out. Errors: MEMORY;

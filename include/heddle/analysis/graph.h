@@ -156,7 +156,7 @@ hd_path_class hd_graph_piece_class(const hd_graph *graph, const hd_graph_piece *
 hd_status hd_graph_slack(int64_t **out, const hd_graph *graph, hd_error *err);
 void hd_graph_slack_free(int64_t *slack);
 
-/* By row of the slice table: its first node, HD_NONE: it has none; and the least slack of its nodes. */
+/* For each row of the slice table: its first node (HD_NONE: it has no node), and the least slack of its nodes. */
 typedef struct hd_graph_slices {
     uint32_t *first_nodes;
     int64_t *slack;

@@ -689,7 +689,7 @@ static const cli_option options[] = {
      .letter = 'c',
      .kind = CLI_FLAG,
      FIELD(clean),
-     .help = "otf2, parquet: replace a folder that is there"},
+     .help = "otf2, parquet: replace a folder that exists already"},
     {.name = "level",
      .letter = 'l',
      .kind = CLI_INTEGER,

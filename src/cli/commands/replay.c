@@ -39,9 +39,9 @@ static const cli_option options[] = {
      .value = "FILE",
      .offer = "<files>",
      FIELD(gpus),
-     .help =
-         "peaks of more GPUs, for --gpu: a table such as share/heddle/gpus.toml; ~/.config/heddle/gpus.toml is read "
-         "before"},
+     .help = "a table with the peak rates of more GPUs, for --gpu, such as share/heddle/gpus.toml; "
+             "~/.config/heddle/gpus.toml is "
+             "read first"},
     {.name = "all", .letter = 'a', .kind = CLI_FLAG, FIELD(all), .help = "every row of each table"},
     OPTION_STRICT(FIELD(strict)),
     OPTION_BINARY(FIELD(binary)),

@@ -24,7 +24,7 @@ enum { QUERY_INPUT_SHIFT = 40, QUERY_KIND_SHIFT = 38, QUERY_ARG_SHIFT = 4, QUERY
 /* Columns of every table with rows of several inputs. */
 #define QUERY_INPUT_COLUMN                                                                                             \
     {                                                                                                                  \
-        "input", "INT", "place of its input among those of the query, from 0 on", false                                \
+        "input", "INT", "which input of the query it is from, counted from 0", false                                   \
     }
 
 typedef enum query_arg_owner {

@@ -200,7 +200,8 @@ static const hd_report_column flops_columns[] = {
 static const hd_report_table_about tables[] = {
     {"flops", "by operator and shapes, most time first", flops_columns, HD_CHART_SCATTER, "op,shapes",
      "intensity,tflops,roof,peak"},
-    {"mfu", "model FLOP utilisation: what matrix products, attention and convolutions compute, of what the GPUs could",
+    {"mfu",
+     "model FLOP utilisation: the share of the GPUs' peak rate that matrix products, attention and convolutions reach",
      gpu_mfu_columns, HD_CHART_NONE, NULL, NULL},
     GPU_NOTES,
     {0},

@@ -188,7 +188,7 @@ void gpu_aggregate_deinit(gpu_aggregate *aggregate);
 /* The last column of rows whose figures may be affected by a defect of trust, and its cell. */
 #define GPU_COLUMN_DOUBT_OF(...)                                                                                       \
     {                                                                                                                  \
-        "doubt", HD_VALUE_STRING, "what its figures rest on and cannot be trusted, see trust; null: nothing",          \
+        "doubt", HD_VALUE_STRING, "why its figures may be wrong, as the table trust says; null: no reason is known",   \
             __VA_ARGS__                                                                                                \
     }
 #define GPU_COLUMN_DOUBT GPU_COLUMN_DOUBT_OF(NULL)

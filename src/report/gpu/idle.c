@@ -479,10 +479,10 @@ static const hd_option_about options[] = {
 const hd_report_about report_idle_about = {
     .name = "idle",
     .title = "why each GPU does nothing",
-    .text =
-        "Every stretch in which a device runs nothing gets one cause, by what the work that ends it waited for: the "
-        "host, a call that waits for the GPU, the launch itself, an event of another queue, a transfer elsewhere. "
-        "They add up to the idle time. For each the report names what the host did in most of it.",
+    .text = "Each gap in which a device runs nothing has one cause: what the activity after the gap waited for, such "
+            "as the "
+            "host, a call that waits for the GPU, the launch itself, an event of another queue, a transfer elsewhere. "
+            "They add up to the idle time. For each the report names what the host did in most of it.",
     .options = options,
     .options_size = sizeof(idle_options),
     .tables = tables,

@@ -550,8 +550,7 @@ static const hd_report_table_about tables[] = {
      .meaning = "a row per rank whose steps are not as many, or not the same, as those of most",
      .columns = other_columns},
     {.name = "behind",
-     .meaning =
-         "a row per rank and group whose last collective is not that of the group: where a job that hangs stopped",
+     .meaning = "a row per rank that stopped before the last collective of its group: where a job hangs",
      .columns = behind_columns},
     {.name = "ledger", .meaning = "what was repaired and lost, by code", .columns = ledger_columns},
     {.name = "lost", .meaning = "what of the summaries cannot be read", .columns = lost_columns},

@@ -54,6 +54,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("GPUTopology", "GPULinkType"), "`heddle devices` lists links of GPUs, `heddle topology FILE...` a job's"),
     **dict.fromkeys(("TimeSync", "ClockCorrelator"), "`heddle clocks FILE...` estimates the clock offsets of a job's hosts"),
     **dict.fromkeys(("XRayImporter", "XRayConfig"), "heddle.open() reads XRay logs; binary= names the program"),
+    "xctrace": "`heddle record --with xctrace COMMAND` records, and heddle.open() reads what `xctrace export` wrote",
     **dict.fromkeys(("BPFTracer", "BPFEventType", "BPFEventRecord"), "`heddle record --uprobe FUNCTION` traces calls by the kernel"),
 }
 

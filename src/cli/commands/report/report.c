@@ -56,8 +56,8 @@ static const cli_option options[] = {
      .min = 1,
      .max = 1e15,
      .field = offsetof(struct report_options, rows),
-     .help = "the first N rows of each table; default: 20 as text, else all. A report with an option of that name uses "
-             "its own"},
+     .help = "the first N rows of each table; default: 20 as text, else all. A report with its own --rows "
+             "uses that"},
     {.name = "all",
      .letter = 'a',
      .kind = CLI_FLAG,
@@ -68,9 +68,9 @@ static const cli_option options[] = {
      .value = "FILE",
      .offer = "<files>",
      .field = offsetof(struct report_options, gpus),
-     .help = "peaks of more GPUs, for flops and summary: a table such as share/heddle/gpus.toml; "
+     .help = "a table with the peak rates of more GPUs, for flops and summary, such as share/heddle/gpus.toml; "
              "~/.config/heddle/gpus.toml is read "
-             "if it is there"},
+             "if it exists"},
     {.name = "timeout",
      .kind = CLI_DECIMAL,
      .value = "SECONDS",
