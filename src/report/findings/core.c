@@ -179,19 +179,19 @@ uint32_t findings_name(const findings *f, uint32_t node)
 
 static hd_status find_syncs(findings *f, hd_error *err)
 {
-    HD_TRY(gpu_syncs_init(&f->syncs, &f->scope, err));
-    size_t count = f->syncs.count;
+    size_t count = f->gaps.syncs.count;
     gpu_place *places = hd_large_new(count + 1, sizeof *places, f->scope.large);
     f->sync_ops = hd_large_new(count + 1, sizeof *f->sync_ops, f->scope.large);
     f->sync_is_taken = hd_large_zeroed(count + 1, 1, f->scope.large);
     bool fine = places && f->sync_ops && f->sync_is_taken;
     for (uint32_t i = 0; fine && i < count; i++)
-        places[i] = (gpu_place){f->syncs.list[i].start, f->syncs.list[i].lane, i};
+        places[i] = (gpu_place){f->gaps.syncs.list[i].start, f->gaps.syncs.list[i].lane, i};
     f->syncs_by_row = hd_large_new(count + 1, sizeof *f->syncs_by_row, f->scope.large);
     uint32_t *spare = hd_large_new(count + 1, sizeof *spare, f->scope.large);
     fine = fine && f->syncs_by_row && spare;
     for (uint32_t i = 0; fine && i < count; i++) f->syncs_by_row[i] = i;
-    if (fine) HD_SORT_RUNS(f->syncs_by_row, spare, count, x, y, f->syncs.list[*x].row < f->syncs.list[*y].row);
+    if (fine)
+        HD_SORT_RUNS(f->syncs_by_row, spare, count, x, y, f->gaps.syncs.list[*x].row < f->gaps.syncs.list[*y].row);
     hd_large_free(spare);
     hd_status status =
         fine ? gpu_innermost_names(f->sync_ops, places, count, &f->scope, HD_ROLE_OP, err) : HD_NOMEM(err);
@@ -201,9 +201,10 @@ static hd_status find_syncs(findings *f, hd_error *err)
 
 uint32_t findings_sync_of(const findings *f, uint64_t row)
 {
-    size_t low = 0, high = f->syncs.count;
-    HD_PARTITION_POINT(low, high, at, f->syncs.list[f->syncs_by_row[at]].row < row);
-    return low < f->syncs.count && f->syncs.list[f->syncs_by_row[low]].row == row ? f->syncs_by_row[low] : HD_NONE;
+    size_t low = 0, high = f->gaps.syncs.count;
+    HD_PARTITION_POINT(low, high, at, f->gaps.syncs.list[f->syncs_by_row[at]].row < row);
+    return low < f->gaps.syncs.count && f->gaps.syncs.list[f->syncs_by_row[low]].row == row ? f->syncs_by_row[low]
+                                                                                            : HD_NONE;
 }
 
 /* ---- names ---- */
@@ -309,8 +310,8 @@ hd_status findings_prepare(findings *f, const hd_report_input *input, const gpu_
     f->is_torch = uses_torch(f);
     f->is_hip = findings_is_hip(f);
     f->is_slowed = hd_trace_find_string(f->scope.trace, "python_function", 15) != HD_NONE;
-    HD_TRY(find_syncs(f, err));
-    return gpu_gaps_init(&f->gaps, &f->scope, f->syncs.list, f->syncs.count, err);
+    HD_TRY(gpu_gaps_init(&f->gaps, &f->scope, err));
+    return find_syncs(f, err);
 }
 
 void findings_release(findings *f)
@@ -329,13 +330,12 @@ void findings_release(findings *f)
     f->graph = NULL;
     free(f->names);
     f->names = NULL;
-    gpu_gaps_deinit(&f->gaps);
-    gpu_slices_deinit(&f->syncs);
 }
 
 void findings_deinit(findings *f)
 {
     findings_release(f);
+    gpu_gaps_deinit(&f->gaps);
     free(f->busiest);
     free(f->has_step);
     free(f->list);

@@ -106,7 +106,6 @@ struct findings {
     int64_t *busiest;        /* by device: how long it is busy within the whole */
     bool *has_step;          /* by track: steps are on this thread */
     gpu_gaps gaps;           /* of devices, with causes */
-    gpu_slices syncs;        /* calls that wait */
     uint32_t *sync_ops;      /* by call: the operator around it, string */
     uint8_t *sync_is_taken;  /* by call */
     uint32_t *syncs_by_row;  /* calls, by their row of the slice table */
@@ -134,7 +133,7 @@ hd_status findings_add_memory(findings *findings, const hd_memory *memory, const
                               const hd_table *reserved, hd_error *err);
 hd_status findings_add_growth(findings *findings, const hd_memory *memory, hd_error *err); /* memory_growth.c */
 void findings_deinit(findings *findings);
-/* Frees the inputs of the rules; the list and the scope stay. */
+/* Frees the inputs of the rules; the list, the scope and the gaps stay. */
 void findings_release(findings *findings); /* core.c */
 
 /* core.c */
