@@ -407,8 +407,9 @@ hd_status findings_find_copies(findings *f, const finding_rule *rule,
     uint32_t last = HD_NONE;
     for (uint32_t n = f->first_work; status == HD_OK && n < f->graph->node_count; n++) {
         const hd_work *work = &l->works[f->works[n - f->first_work]];
-        uint32_t sync = work->launch == HD_NONE ? HD_NONE : findings_sync_of(f, l->launches[work->launch].row);
-        if (sync == HD_NONE || f->sync_is_taken[sync] || !is_one(f, work)) continue;
+        if (work->launch == HD_NONE || !is_one(f, work)) continue;
+        uint32_t sync = findings_sync_of(f, l->launches[work->launch].row);
+        if (sync == HD_NONE || f->sync_is_taken[sync]) continue;
         if (sync != last && count < f->gaps.syncs.count) syncs[count++] = last = sync;
         if (!findings_claim(f, n, INT64_MAX)) status = HD_NOMEM(err);
     }

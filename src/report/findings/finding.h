@@ -101,10 +101,9 @@ struct findings {
     uint32_t first_work;     /* node; those of queues follow */
     uint32_t *works;         /* by node less first_work */
     int64_t *left, *on_path; /* by node: the unclaimed time, within the whole and on the path */
-    uint32_t *lanes;         /* by node below first_work: the thread's track */
+    uint8_t *has_step;       /* by node below first_work: steps are on its thread */
     uint8_t *names;          /* by string: a slice has this name */
     int64_t *busiest;        /* by device: how long it is busy within the whole */
-    bool *has_step;          /* by track: steps are on this thread */
     gpu_gaps gaps;           /* of devices, with causes */
     uint32_t *sync_ops;      /* by call: the operator around it, string */
     uint8_t *sync_is_taken;  /* by call */
