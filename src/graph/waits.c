@@ -274,7 +274,7 @@ bool graph_make_waits(graph_maker *m)
 {
     uint32_t *works = malloc(((size_t)m->g->lane_count + GRAPH_PENDING + 1) * sizeof *works);
     thread_launches launches = {0};
-    uint8_t *blocking = hd_blocking_names(m->trace, m->launches);
+    const uint8_t *blocking = hd_blocking_names(m->trace, m->launches);
     bool fine = works && blocking && link_told(m) && wait_for_own(m, blocking) && list_launches(&launches, m);
     for (size_t i = 0; fine && i < m->call_count; i++) {
         if (m->calls[i].what == CALL_WAIT) fine = keep_wait(m, &m->calls[i], &launches);
@@ -285,6 +285,5 @@ bool graph_make_waits(graph_maker *m)
         if (m->calls[i].what < HD_SYNC_KINDS) fine = add_wait(m, &m->calls[i], works);
     }
     free(works);
-    free(blocking);
     return fine;
 }

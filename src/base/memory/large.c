@@ -39,14 +39,14 @@ static large_head *map_file(size_t size)
     return map;
 }
 
-static large_head *make(size_t bytes, uint64_t least)
+static large_head *make(size_t bytes, uint64_t least, bool is_zeroed)
 {
     large_head *head = NULL;
     if (bytes > SIZE_MAX / 2) return NULL;
     size_t pages = (bytes + HEAD_BYTES + PAGE_BYTES - 1) & ~(size_t)(PAGE_BYTES - 1);
     if (HD_HAS_FILES && bytes >= least && bytes >= PAGE_BYTES) head = map_file(pages);
     if (!head) {
-        head = malloc(bytes + HEAD_BYTES);
+        head = is_zeroed ? calloc(1, bytes + HEAD_BYTES) : malloc(bytes + HEAD_BYTES);
         if (!head) return NULL;
         head->mapped = 0;
     }
@@ -54,19 +54,22 @@ static large_head *make(size_t bytes, uint64_t least)
     return head;
 }
 
-void *hd_large_new(size_t count, size_t element_size, uint64_t least)
+static void *make_list(size_t count, size_t element_size, uint64_t least, bool is_zeroed)
 {
     size_t bytes;
     if (__builtin_mul_overflow(count, element_size, &bytes)) return NULL;
-    large_head *head = make(bytes, least);
+    large_head *head = make(bytes, least, is_zeroed); /* a new file has zeros */
     return head ? (char *)head + HEAD_BYTES : NULL;
+}
+
+void *hd_large_new(size_t count, size_t element_size, uint64_t least)
+{
+    return make_list(count, element_size, least, false);
 }
 
 void *hd_large_zeroed(size_t count, size_t element_size, uint64_t least)
 {
-    void *list = hd_large_new(count, element_size, least);
-    if (list && !head_of(list)->mapped) memset(list, 0, count * element_size); /* a new file has zeros */
-    return list;
+    return make_list(count, element_size, least, true);
 }
 
 void hd_large_free(void *list)
@@ -92,7 +95,7 @@ bool hd_large_resize(void **list, size_t used, size_t count, size_t element_size
     }
     if (*list && head_of(*list)->mapped && bytes <= head_of(*list)->bytes)
         return true; /* untouched pages cost nothing */
-    large_head *head = make(bytes, least);
+    large_head *head = make(bytes, least, false);
     if (!head) return false;
     if (used) memcpy((char *)head + HEAD_BYTES, *list, used * element_size);
     hd_large_free(*list);

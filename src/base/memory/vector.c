@@ -33,3 +33,11 @@ bool hd_reserve(char **buffer, size_t *capacity, size_t size)
     *capacity = wider;
     return true;
 }
+
+void *hd_keep_first(void **place, void *made)
+{
+    void *before = NULL;
+    if (__atomic_compare_exchange_n(place, &before, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return made;
+    free(made);
+    return before;
+}

@@ -14,4 +14,8 @@ bool hd_renew(void **list, size_t *capacity, size_t count, size_t element_size);
 /* Make room for `size` bytes in a buffer; false when memory runs out. */
 bool hd_reserve(char **buffer, size_t *capacity, size_t size);
 
+/* Stores what a thread made, from malloc, in an empty place. Where another was faster it is freed. Returns what is
+ * stored. */
+void *hd_keep_first(void **place, void *made);
+
 #endif

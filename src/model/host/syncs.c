@@ -13,9 +13,9 @@
 
 /* Calls that wait for the activities that they launch. */
 typedef struct awaited {
-    uint8_t *names;    /* by string: hd_sync_kind; HD_SYNC_KINDS: if one of the rows is in the list */
-    uint8_t *blocking; /* by string: hd_blocking_names */
-    uint32_t *rows;    /* sorted */
+    uint8_t *names;          /* by string: hd_sync_kind; HD_SYNC_KINDS: if one of the rows is in the list */
+    const uint8_t *blocking; /* by string: hd_blocking_names */
+    uint32_t *rows;          /* sorted */
     size_t count, capacity;
 } awaited;
 
@@ -66,7 +66,6 @@ hd_status gpu_syncs_init(gpu_slices *out, const gpu_scope *s, hd_error *err)
         status = gpu_slices_named(out, s, 1u << HD_ROLE_RUNTIME | 1u << HD_ROLE_DRIVER, copies.names, err);
     if (status == HD_OK) gpu_slices_keep_outermost(out, s, waits, &copies);
     free(copies.names);
-    free(copies.blocking);
     free(copies.rows);
     return status;
 }

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/memory/large.h"
+#include "base/memory/vector.h"
 #include "model/host/slices.h"
 
 /* A database names them after the collective. */
@@ -36,10 +37,7 @@ static const wait_names *names_of(const hd_trace *trace, const hd_launches *laun
     wait_names *made = calloc(1, sizeof *made + strings + 1);
     for (uint32_t i = 0; made && i < strings; i++)
         made->any |= made->is_one[i] = is_part_of_collective(hd_trace_string(trace, i));
-    if (!made || __atomic_compare_exchange_n(place, &before, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-        return made;
-    free(made);
-    return before;
+    return made ? hd_keep_first(place, made) : NULL;
 }
 
 hd_status gpu_waits_any(bool *out, const hd_trace *trace, const hd_launches *launches, hd_error *err)

@@ -225,5 +225,6 @@ void hd_launches_free(hd_launches *launches)
     free(launches->processes);
     gpu_trust_free(launches->trust);
     free(launches->wait_names);
+    free(launches->blocking_names);
     free(launches);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/vector.h"
 #include "trace/event.h"
 
 const char *const hd_sync_kind_names[HD_SYNC_KINDS] = {"", "device", "stream", "event", "copy", "launch"};
@@ -108,8 +109,11 @@ static bool is_awaited_kernel(const hd_launch *launch, const hd_work *work)
     return work->role == HD_ROLE_KERNEL && is_within(launch, work);
 }
 
-uint8_t *hd_blocking_names(const hd_trace *trace, const hd_launches *launches)
+const uint8_t *hd_blocking_names(const hd_trace *trace, const hd_launches *launches)
 {
+    void **place = (void **)&((hd_launches *)launches)->blocking_names;
+    const void *before = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+    if (before) return before;
     size_t strings = hd_trace_string_count(trace) + 1;
     uint8_t *names = calloc(strings, 1);
     double *times = calloc(strings, sizeof *times); /* twice that of the kernels less that of the calls */
@@ -125,12 +129,11 @@ uint8_t *hd_blocking_names(const hd_trace *trace, const hd_launches *launches)
         }
     }
     for (size_t i = 0; names && times && i < strings; i++) names[i] = names[i] && times[i] >= 0;
-    if (!times) {
-        free(names);
-        names = NULL;
-    }
+    bool fine = names && times;
     free(times);
-    return names;
+    if (fine) return hd_keep_first(place, names);
+    free(names);
+    return NULL;
 }
 
 bool hd_is_awaited(const hd_trace *trace, const hd_launches *launches, const uint8_t *blocking, const hd_work *work)

@@ -22,8 +22,8 @@ bool hd_is_memory_call(hd_string name);
 bool hd_is_pageable_copy(const hd_trace *trace, const hd_work *work);
 /* By string, whether calls of this name wait for the kernels that they launch: for half or more of the time in these
  * calls a kernel runs that was launched by the call and ends in it. So it is with CUDA_LAUNCH_BLOCKING=1, and with
- * runtimes that launch synchronously. The caller frees it. NULL: no memory. */
-uint8_t *hd_blocking_names(const hd_trace *trace, const hd_launches *launches);
+ * runtimes that launch synchronously. Cached with the launches. NULL: no memory. */
+const uint8_t *hd_blocking_names(const hd_trace *trace, const hd_launches *launches);
 /* Whether the call that launches this activity waits for it, whatever its name: a copy of pageable memory, a memset whose
  * call is not asynchronous and returns no earlier than the memset ends, or a kernel that ends within a call with one of
  * the names `blocking` (hd_blocking_names). */

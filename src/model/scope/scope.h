@@ -76,13 +76,15 @@ typedef struct gpu_scope {
     /* Has the activities, their order, tracks and devices, and may have the steps; NULL: they are the scope's own */
     const struct gpu_scope *lender;
     bool steps_are_lent;
-    int64_t *ranks;           /* by track */
-    bool *has_rank;           /* by track: --rank wants it */
-    bool has_launches;        /* some work of the trace is linked */
-    uint64_t large;           /* bytes from which on lists lie in files */
-    gpu_work *works;          /* as launches->works */
-    gpu_work *untimed;        /* as launches->untimed: from 0 until 0; device HD_NONE: not listed */
-    uint32_t *order, *by_row; /* indices of counted activities: device by device, and track by track */
+    const struct gpu_gaps *gaps; /* of the lender, if it has them */
+    bool totals_only;            /* the lender reads the first table of the report, and needs no lists */
+    int64_t *ranks;              /* by track */
+    bool *has_rank;              /* by track: --rank wants it */
+    bool has_launches;           /* some work of the trace is linked */
+    uint64_t large;              /* bytes from which on lists lie in files */
+    gpu_work *works;             /* as launches->works */
+    gpu_work *untimed;           /* as launches->untimed: from 0 until 0; device HD_NONE: not listed */
+    uint32_t *order, *by_row;    /* indices of counted activities: device by device, and track by track */
     size_t counted;
     gpu_row *rows;
     uint32_t row_count;

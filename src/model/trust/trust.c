@@ -35,6 +35,61 @@ static void find_input(gpu_trust *t, const hd_trace *trace)
     trust_find_thinned(t, trace);
 }
 
+/* ---- what is there ---- */
+
+/* From the launch to the activity, of a device. */
+typedef struct delays {
+    int64_t least, most; /* of none: INT64_MAX, INT64_MIN */
+} delays;
+
+/* What one walk over all activities finds, so that most traces need no other. */
+typedef struct survey {
+    delays *of_devices;
+    int64_t first, last;     /* starts of activities of devices */
+    uint64_t listed, linked; /* of devices */
+    uint64_t kernels;
+    bool any_unlinked, any_long, any_beyond;
+} survey;
+
+static int64_t delay_of(const gpu_scope *s, const gpu_work *work)
+{
+    return gpu_sum(work->start, -gpu_time(s->launches->launches[work->launch].start_ns));
+}
+
+static bool may_be_too_long(const gpu_work *work)
+{
+    return work->role == HD_ROLE_KERNEL && work->class == GPU_COMPUTE && gpu_duration(work) > SECOND_NS;
+}
+
+/* The caller frees of_devices. false: no memory. */
+static bool survey_works(survey *out, const gpu_scope *s)
+{
+    *out = (survey){.first = INT64_MAX, .last = INT64_MIN};
+    out->of_devices = malloc(((size_t)s->device_count + 1) * sizeof *out->of_devices);
+    if (!out->of_devices) return false;
+    for (uint32_t d = 0; d < s->device_count; d++) out->of_devices[d] = (delays){INT64_MAX, INT64_MIN};
+    for (size_t i = 0; i < s->launches->work_count; i++) {
+        const gpu_work *work = &s->works[i];
+        out->kernels += work->role == HD_ROLE_KERNEL;
+        out->any_long |= may_be_too_long(work);
+        out->any_beyond |= work->start <= -GPU_LAST_TIME || work->start >= GPU_LAST_TIME || work->end >= GPU_LAST_TIME;
+        if (work->device == HD_NONE) continue;
+        out->listed++;
+        if (work->start < out->first) out->first = work->start;
+        if (work->start > out->last) out->last = work->start;
+        if (work->launch == HD_NONE) {
+            out->any_unlinked |= !work->before;
+            continue;
+        }
+        out->linked++;
+        delays *of = &out->of_devices[work->device];
+        int64_t delay = delay_of(s, work);
+        if (delay < of->least) of->least = delay;
+        if (delay > of->most) of->most = delay;
+    }
+    return true;
+}
+
 /* ---- activities of a stream ---- */
 
 /* Activities that another launch put on their stream after one that still runs. Nodes of one graph may run
@@ -60,24 +115,19 @@ static void find_overlaps(gpu_trust *t, const gpu_scope *s, const gpu_row *row)
 
 /* ---- durations ---- */
 
-static bool may_be_too_long(const gpu_work *work)
-{
-    return work->role == HD_ROLE_KERNEL && work->class == GPU_COMPUTE && gpu_duration(work) > SECOND_NS;
-}
-
 /* For kernels that take more than a second, compares the durations of equal names. Communication waits for others, and
  * the time of copies depends on their size. */
-static hd_status find_too_long(gpu_trust *t, const gpu_scope *s, hd_error *err)
+static hd_status find_too_long(gpu_trust *t, const gpu_scope *s, const survey *found, hd_error *err)
 {
     gpu_doubt *doubt = &t->doubts[GPU_DOUBT_TOO_LONG];
     const hd_work *works = s->launches->works;
     gpu_groups names = {.key_size = sizeof works->name};
     size_t count = 0, all = s->launches->work_count;
     bool fine = true;
-    for (size_t i = 0; fine && i < all; i++) {
-        doubt->of += works[i].role == HD_ROLE_KERNEL;
+    doubt->of = found->kernels;
+    if (!found->any_long) return HD_OK;
+    for (size_t i = 0; fine && i < all; i++)
         if (may_be_too_long(&s->works[i])) fine = gpu_group(&names, &works[i].name) != HD_NONE;
-    }
     uint32_t wanted = names.count;
     gpu_value *values = fine && wanted ? malloc(all * sizeof *values) : NULL;
     gpu_stats *stats = fine && wanted ? calloc(wanted, sizeof *stats) : NULL;
@@ -101,11 +151,11 @@ static hd_status find_too_long(gpu_trust *t, const gpu_scope *s, hd_error *err)
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
-static void find_beyond(gpu_trust *t, const gpu_scope *s)
+static void find_beyond(gpu_trust *t, const gpu_scope *s, const survey *found)
 {
     gpu_doubt *doubt = &t->doubts[GPU_DOUBT_BEYOND];
     doubt->of = s->launches->work_count;
-    for (size_t i = 0; i < s->launches->work_count; i++) {
+    for (size_t i = 0; found->any_beyond && i < s->launches->work_count; i++) {
         const hd_work *work = &s->launches->works[i];
         int64_t end = hd_end_or_last(work->start_ns, work->duration_ns);
         if (gpu_time(end) == end && gpu_time(work->start_ns) == work->start_ns) continue;
@@ -115,50 +165,23 @@ static void find_beyond(gpu_trust *t, const gpu_scope *s)
 
 /* ---- clocks ---- */
 
-/* From the launch to the activity, of a device. */
-typedef struct delays {
-    int64_t least, most; /* of none: INT64_MAX, INT64_MIN */
-} delays;
-
-static int64_t delay_of(const gpu_scope *s, const gpu_work *work)
-{
-    return gpu_sum(work->start, -gpu_time(s->launches->launches[work->launch].start_ns));
-}
-
-static void find_delays(delays *of_devices, const gpu_scope *s)
-{
-    for (uint32_t d = 0; d < s->device_count; d++) of_devices[d] = (delays){.least = INT64_MAX, .most = INT64_MIN};
-    for (size_t i = 0; i < s->launches->work_count; i++) {
-        const gpu_work *work = &s->works[i];
-        if (work->device == HD_NONE || work->launch == HD_NONE) continue;
-        delays *of = &of_devices[work->device];
-        int64_t delay = delay_of(s, work);
-        if (delay < of->least) of->least = delay;
-        if (delay > of->most) of->most = delay;
-    }
-}
-
 /* One defect per activity: its device has a clock of its own, since all its activities begin after, or before, their
  * launch by more than the launches take; else it is far from all launches; else it begins before its launch by more
  * than noise. */
-static void find_clocks(gpu_trust *t, const gpu_scope *s, const delays *of_devices, int64_t first, int64_t last)
+static void find_clocks(gpu_trust *t, const gpu_scope *s, const delays *of_devices, gpu_i128 span, int64_t from,
+                        int64_t until)
 {
     gpu_doubt *apart = &t->doubts[GPU_DOUBT_CLOCKS], *early = &t->doubts[GPU_DOUBT_EARLY];
-    gpu_i128 span = (gpu_i128)last - first, reach = span + 3600 * (gpu_i128)SECOND_NS;
     for (size_t i = 0; i < s->launches->work_count; i++) {
         const gpu_work *work = &s->works[i];
         if (work->device == HD_NONE) continue;
         const delays *of = &of_devices[work->device];
-        bool is_linked = work->launch != HD_NONE;
         bool is_late = of->least > span && of->least > SECOND_NS, is_early = of->most < -span && of->most < -SECOND_NS;
-        int64_t delay = is_linked ? delay_of(s, work) : 0;
-        apart->of += is_linked;
-        early->of += is_linked;
-        t->doubts[GPU_DOUBT_FAR].of++;
-        if (is_linked && (is_late || is_early)) {
+        int64_t delay = work->launch != HD_NONE ? delay_of(s, work) : 0;
+        if (work->launch != HD_NONE && (is_late || is_early)) {
             if (!apart->count) apart->ns = is_late ? of->least : of->most;
             doubt_work(t, s, GPU_DOUBT_CLOCKS, (uint32_t)i);
-        } else if (work->start < first - reach || work->start > last + reach) {
+        } else if (work->start < from || work->start > until) {
             doubt_work(t, s, GPU_DOUBT_FAR, (uint32_t)i);
         } else if (delay < -GPU_CLOCK_SLACK_NS) {
             at_most(&early->ns, -delay);
@@ -167,7 +190,7 @@ static void find_clocks(gpu_trust *t, const gpu_scope *s, const delays *of_devic
     }
 }
 
-static bool find_times(gpu_trust *t, const gpu_scope *s)
+static void find_times(gpu_trust *t, const gpu_scope *s, const survey *found)
 {
     const hd_launches *l = s->launches;
     int64_t first = INT64_MAX, last = INT64_MIN;
@@ -176,22 +199,29 @@ static bool find_times(gpu_trust *t, const gpu_scope *s)
         if (start < first) first = start;
         if (start > last) last = start;
     }
-    if (first > last) return true;
-    delays *of_devices = malloc(((size_t)s->device_count + 1) * sizeof *of_devices);
-    if (!of_devices) return false;
-    find_delays(of_devices, s);
-    find_clocks(t, s, of_devices, first, last);
-    free(of_devices);
-    return true;
+    if (first > last) return;
+    gpu_i128 span = (gpu_i128)last - first, reach = span + 3600 * (gpu_i128)SECOND_NS;
+    int64_t from = gpu_whole(first - reach), until = gpu_whole(last + reach);
+    t->doubts[GPU_DOUBT_CLOCKS].of = t->doubts[GPU_DOUBT_EARLY].of = found->linked;
+    t->doubts[GPU_DOUBT_FAR].of = found->listed;
+    bool any = found->first < from || found->last > until;
+    for (uint32_t d = 0; found->linked && d < s->device_count; d++) {
+        const delays *of = &found->of_devices[d];
+        any |= of->least <= of->most && (of->least < -GPU_CLOCK_SLACK_NS || of->least > SECOND_NS);
+    }
+    if (any) find_clocks(t, s, found->of_devices, span, from, until);
 }
 
 /* ---- activities without a launch ---- */
 
 /* By process, as far as tracks show it, else by device: whether it has kernels, and none of its activities is linked.
  * Copies may have tracks of their own. */
-static bool find_unlinked(gpu_trust *t, const gpu_scope *s)
+static bool find_unlinked(gpu_trust *t, const gpu_scope *s, const survey *found)
 {
     enum { KERNELS = 1, CALLS = 2 };
+    if (!s->has_launches) return true;
+    t->doubts[GPU_DOUBT_NO_CALLS].of = t->doubts[GPU_DOUBT_UNLINKED].of = found->listed;
+    if (!found->any_unlinked) return true;
     uint8_t *has = calloc((size_t)hd_trace_track_count(s->trace) + 1, sizeof *has);
     if (!has) return false;
     for (size_t i = 0; i < s->launches->work_count; i++) {
@@ -202,11 +232,9 @@ static bool find_unlinked(gpu_trust *t, const gpu_scope *s)
         if (work->role == HD_ROLE_KERNEL) has[process] |= KERNELS;
         if (work->launch != HD_NONE) has[process] |= CALLS;
     }
-    for (size_t i = 0; s->has_launches && i < s->launches->work_count; i++) {
+    for (size_t i = 0; i < s->launches->work_count; i++) {
         const gpu_work *work = &s->works[i];
         if (work->device == HD_NONE) continue;
-        t->doubts[GPU_DOUBT_NO_CALLS].of++;
-        t->doubts[GPU_DOUBT_UNLINKED].of++;
         if (work->launch != HD_NONE || work->before) continue;
         uint32_t process = hd_process_of(s->trace, s->rows[work->row].lane);
         bool no_calls = process != HD_NONE && has[process] == KERNELS;
@@ -241,9 +269,16 @@ static hd_status find(gpu_trust *t, const gpu_scope *s, hd_error *err)
     if (!t->of_works || !t->of_lanes) return HD_NOMEM(err);
     for (uint32_t r = 0; r < s->row_count; r++)
         if (s->rows[r].device != HD_NONE) find_overlaps(t, s, &s->rows[r]);
-    find_beyond(t, s);
-    if (!find_times(t, s) || !find_unlinked(t, s)) return HD_NOMEM(err);
-    HD_TRY(find_too_long(t, s, err));
+    survey found;
+    hd_status status = survey_works(&found, s) ? HD_OK : HD_NOMEM(err);
+    if (status == HD_OK) {
+        find_beyond(t, s, &found);
+        find_times(t, s, &found);
+        if (!find_unlinked(t, s, &found)) status = HD_NOMEM(err);
+    }
+    if (status == HD_OK) status = find_too_long(t, s, &found, err);
+    free(found.of_devices);
+    HD_TRY(status);
     HD_TRY(trust_find_graphs(t, s, err));
     HD_TRY(trust_find_unrecorded(t, s, err));
     unsigned shown = 0;

@@ -26,7 +26,7 @@ const char *const diff_fact_names[DIFF_FACTS] = {
 typedef struct adder {
     hd_diff_side *side;
     gpu_scope scope;
-    gpu_slices ops, modules, syncs; /* user: node */
+    gpu_slices ops, modules; /* user: node */
     gpu_gaps gaps;
     uint32_t *op_of, *module_of; /* by launch: of the slices */
     uint32_t *hosts;             /* by gap: string */
@@ -216,8 +216,8 @@ static void count_calls(adder *a)
         uint32_t sample = sample_at(a, l->launches[i].track, l->launches[i].start_ns);
         if (sample != HD_NONE) a->side->samples[sample].columns[DIFF_LAUNCHES]++;
     }
-    for (size_t i = 0; i < a->syncs.count; i++) {
-        uint32_t sample = sample_at(a, a->syncs.list[i].lane, a->syncs.list[i].start);
+    for (size_t i = 0; i < a->gaps.syncs.count; i++) {
+        uint32_t sample = sample_at(a, a->gaps.syncs.list[i].lane, a->gaps.syncs.list[i].start);
         if (sample != HD_NONE) a->side->samples[sample].columns[DIFF_SYNCS]++;
     }
 }
@@ -552,8 +552,7 @@ static hd_status add_trace(adder *a, hd_error *err)
 {
     hd_diff_side *side = a->side;
     if (!make_room(a)) return HD_NOMEM(err);
-    HD_TRY(gpu_syncs_init(&a->syncs, &a->scope, err));
-    HD_TRY(gpu_gaps_init(&a->gaps, &a->scope, a->syncs.list, a->syncs.count, err));
+    HD_TRY(gpu_gaps_init(&a->gaps, &a->scope, err));
     HD_TRY(gpu_gap_hosts(&a->hosts, &a->scope, &a->gaps, err));
     HD_TRY(add_facts(side, a->scope.trace, err));
     HD_TRY(add_trust(side, &a->scope, err));
@@ -610,7 +609,6 @@ hd_status hd_diff_side_add(hd_diff_side *side, const hd_trace *trace, const char
     gpu_slices_deinit(&a.ops);
     gpu_slices_deinit(&a.modules);
     gpu_gaps_deinit(&a.gaps);
-    gpu_slices_deinit(&a.syncs);
     hd_large_free(a.op_of);
     hd_large_free(a.module_of);
     hd_large_free(a.hosts);

@@ -60,7 +60,7 @@ static bool make_lists(findings *f)
  * that (a loader that waits for a free place). So these times hold nothing back. */
 static bool may_wait(const findings *f, uint32_t n)
 {
-    return f->has_steps && !findings_is_work(f, n) && !f->has_step[f->lanes[n]];
+    return f->has_steps && !findings_is_work(f, n) && !f->has_step[n];
 }
 
 /* Of two activities that overlap, the second begins here when the first is over. */
@@ -73,13 +73,13 @@ static int64_t new_end(const findings *f, uint32_t n)
 }
 
 /* An activity that another thread launches only after a wait has begun is not waited for. */
-static bool is_launched_later(const findings *f, uint32_t work, uint32_t lane, int64_t wait)
+static bool is_launched_later(const findings *f, uint32_t work, uint32_t waiting, int64_t wait)
 {
     const hd_graph *g = f->graph;
     for (size_t e = g->first_edges[work]; e < g->first_edges[work + 1]; e++) {
         uint32_t call = g->froms[e];
         if (g->edge_kinds[e] == HD_EDGE_LAUNCH && !findings_is_work(f, call))
-            return f->lanes[call] != lane && f->new_starts[call] >= wait;
+            return f->new_starts[call] >= wait && hd_graph_lane_of(g, call) != hd_graph_lane_of(g, waiting);
     }
     return false;
 }
@@ -95,7 +95,7 @@ static int64_t new_start(const findings *f, uint32_t n)
         uint32_t from = g->froms[e];
         if (f->flags[n] & IS_FREED && (g->edge_kinds[e] == HD_EDGE_SYNC || g->edge_kinds[e] == HD_EDGE_EVENT)) continue;
         bool is_wait = g->edge_kinds[e] == HD_EDGE_SYNC && start != INT64_MIN; /* its thread's edge comes first */
-        if (is_wait && findings_is_work(f, from) && is_launched_later(f, from, f->lanes[n], start)) continue;
+        if (is_wait && findings_is_work(f, from) && is_launched_later(f, from, n, start)) continue;
         bool is_over = g->ends[from] <= g->starts[n] || (overlaps && g->edge_kinds[e] == HD_EDGE_QUEUE);
         int64_t now = is_over ? new_end(f, from) : f->new_starts[from] - graph_overlap(g, from);
         if (e == bound && !overlaps) now += g->starts[n] - ready;

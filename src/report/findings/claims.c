@@ -9,6 +9,7 @@
 #include "base/memory/vector.h"
 #include "base/sorted.h"
 #include "trace/event.h"
+#include "trace/lazy.h"
 
 static finding *last_of(findings *f)
 {
@@ -96,7 +97,7 @@ void findings_scale(findings *f, double part)
 /* The last finding frees a call that waits, and has its own time as well, which no other has then. false: no memory. */
 static bool free_sync(findings *f, uint32_t sync)
 {
-    const gpu_slice *call = &f->syncs.list[sync];
+    const gpu_slice *call = &f->gaps.syncs.list[sync];
     const hd_graph *g = f->graph;
     uint64_t events = last_of(f)->events;
     if (f->sync_is_taken[sync] || call->end <= f->from || call->start >= f->until) return true;
@@ -130,9 +131,12 @@ bool findings_free_queue(findings *f, uint32_t node)
 static bool shows_more(const findings *f, int64_t row, int64_t length, int64_t other, int64_t other_length)
 {
     if (length != other_length) return length > other_length;
-    hd_event x = hd_event_at(f->scope.trace, HD_KIND_SLICE, (uint64_t)row);
-    hd_event y = hd_event_at(f->scope.trace, HD_KIND_SLICE, (uint64_t)other);
-    return x.start_ns != y.start_ns ? x.start_ns < y.start_ns : x.duration_ns > y.duration_ns;
+    const hd_trace *trace = f->scope.trace;
+    int64_t x = hd_slice_column(trace, (uint32_t)row, HD_COL_START),
+            y = hd_slice_column(trace, (uint32_t)other, HD_COL_START);
+    if (x != y) return x < y;
+    return hd_slice_column(trace, (uint32_t)row, HD_COL_DURATION) >
+           hd_slice_column(trace, (uint32_t)other, HD_COL_DURATION);
 }
 
 bool findings_show(findings *f, int64_t row, int64_t length)
@@ -347,7 +351,8 @@ static int64_t freed_time(const findings *f, const uint32_t *syncs, size_t size,
     size_t first = claims ? findings_first_claim(f, f->count - 1) : f->claim_count, count = size;
     gpu_span *list = hd_large_new(size + f->claim_count - first + 1, sizeof *list, f->scope.large);
     if (!list) return -1;
-    for (size_t i = 0; i < size; i++) list[i] = (gpu_span){f->syncs.list[syncs[i]].start, f->syncs.list[syncs[i]].end};
+    for (size_t i = 0; i < size; i++)
+        list[i] = (gpu_span){f->gaps.syncs.list[syncs[i]].start, f->gaps.syncs.list[syncs[i]].end};
     for (size_t i = first; i < f->claim_count; i++) {
         uint32_t node = f->claims[i].node;
         list[count++] = (gpu_span){f->graph->starts[node], f->graph->ends[node]};
@@ -380,9 +385,9 @@ hd_status findings_gather_syncs(finding **out, findings *f, const finding_rule *
                                 bool (*is_one)(const findings *f, uint32_t sync), hd_error *err)
 {
     size_t count = 0;
-    uint32_t *syncs = hd_large_new(f->syncs.count + 1, sizeof *syncs, f->scope.large);
+    uint32_t *syncs = hd_large_new(f->gaps.syncs.count + 1, sizeof *syncs, f->scope.large);
     hd_status status = syncs && findings_add(f, rule) ? HD_OK : HD_NOMEM(err);
-    for (uint32_t i = 0; status == HD_OK && i < f->syncs.count; i++)
+    for (uint32_t i = 0; status == HD_OK && i < f->gaps.syncs.count; i++)
         if (!f->sync_is_taken[i] && is_one(f, i)) syncs[count++] = i;
     if (status == HD_OK) status = free_syncs(out, f, syncs, count, err);
     hd_large_free(syncs);
@@ -396,14 +401,15 @@ hd_status findings_find_copies(findings *f, const finding_rule *rule,
     finding *of = NULL;
     const hd_launches *l = f->scope.launches;
     size_t count = 0;
-    uint32_t *syncs = hd_large_new(f->syncs.count + 1, sizeof *syncs, f->scope.large);
+    uint32_t *syncs = hd_large_new(f->gaps.syncs.count + 1, sizeof *syncs, f->scope.large);
     hd_status status = syncs && findings_add(f, rule) ? HD_OK : HD_NOMEM(err);
     uint32_t last = HD_NONE;
     for (uint32_t n = f->first_work; status == HD_OK && n < f->graph->node_count; n++) {
         const hd_work *work = &l->works[f->works[n - f->first_work]];
-        uint32_t sync = work->launch == HD_NONE ? HD_NONE : findings_sync_of(f, l->launches[work->launch].row);
-        if (sync == HD_NONE || f->sync_is_taken[sync] || !is_one(f, work)) continue;
-        if (sync != last && count < f->syncs.count) syncs[count++] = last = sync;
+        if (work->launch == HD_NONE || !is_one(f, work)) continue;
+        uint32_t sync = findings_sync_of(f, l->launches[work->launch].row);
+        if (sync == HD_NONE || f->sync_is_taken[sync]) continue;
+        if (sync != last && count < f->gaps.syncs.count) syncs[count++] = last = sync;
         if (!findings_claim(f, n, INT64_MAX)) status = HD_NOMEM(err);
     }
     uint32_t device = status == HD_OK ? claimed_device(f) : HD_NONE;

@@ -84,12 +84,9 @@ static bool index_nodes(findings *f)
     for (uint32_t l = g->lane_count; l-- > 0;)
         if (g->lanes[l].is_queue) f->first_work = g->lanes[l].first_node;
     f->works = hd_large_new((size_t)(g->node_count - f->first_work) + 1, sizeof *f->works, f->scope.large);
-    f->lanes = hd_large_new((size_t)f->first_work + 1, sizeof *f->lanes, f->scope.large);
     f->left = hd_large_new((size_t)g->node_count + 1, sizeof *f->left, f->scope.large);
     f->on_path = hd_large_zeroed((size_t)g->node_count + 1, sizeof *f->on_path, f->scope.large);
-    if (!f->works || !f->lanes || !f->left || !f->on_path) return false;
-    for (uint32_t l = 0; l < g->lane_count && !g->lanes[l].is_queue; l++)
-        for (uint32_t i = 0; i < g->lanes[l].node_count; i++) f->lanes[g->lanes[l].first_node + i] = g->lanes[l].track;
+    if (!f->works || !f->left || !f->on_path) return false;
     for (uint32_t n = f->first_work; n < g->node_count; n++)
         f->works[n - f->first_work] = gpu_work_at(&f->scope, g->slices[n]);
     for (uint32_t n = 0; n < g->node_count; n++) f->left[n] = time_within(f, n);
@@ -104,19 +101,24 @@ int64_t findings_claimed(const findings *f, uint32_t node)
 /* The threads of steps; other threads, which may only watch, do not make the whole longer. */
 static bool mark_threads(findings *f)
 {
-    f->has_step = calloc((size_t)hd_trace_track_count(f->scope.trace) + 1, sizeof *f->has_step);
-    for (uint32_t i = 0; f->has_step && i < f->scope.step_count; i++) {
-        uint32_t track = hd_event_at(f->scope.trace, HD_KIND_SLICE, f->scope.steps[i].row).track;
-        f->has_step[gpu_lane_of(f->scope.trace, track)] = true;
-    }
-    return f->has_step != NULL;
+    const hd_trace *trace = f->scope.trace;
+    const hd_graph *g = f->graph;
+    bool *lanes = calloc((size_t)hd_trace_track_count(trace) + 1, sizeof *lanes);
+    f->has_step = hd_large_zeroed((size_t)f->first_work + 1, sizeof *f->has_step, f->scope.large);
+    for (uint32_t i = 0; lanes && i < f->scope.step_count; i++)
+        lanes[gpu_lane_of(trace, (uint32_t)hd_slice_column(trace, f->scope.steps[i].row, HD_COL_TRACK))] = true;
+    for (uint32_t l = 0; lanes && f->has_step && l < g->lane_count && !g->lanes[l].is_queue; l++)
+        if (lanes[g->lanes[l].track]) memset(f->has_step + g->lanes[l].first_node, 1, g->lanes[l].node_count);
+    bool fine = lanes && f->has_step;
+    free(lanes);
+    return fine;
 }
 
 bool findings_is_measured(const findings *f, uint32_t node)
 {
     const hd_graph *g = f->graph;
     if (g->starts[node] >= f->until || g->ends[node] <= f->from) return false;
-    return findings_is_work(f, node) || f->has_step[f->lanes[node]];
+    return findings_is_work(f, node) || f->has_step[node];
 }
 
 /* The node that ends the whole; HD_NONE. */
@@ -183,19 +185,19 @@ uint32_t findings_name(const findings *f, uint32_t node)
 
 static hd_status find_syncs(findings *f, hd_error *err)
 {
-    HD_TRY(gpu_syncs_init(&f->syncs, &f->scope, err));
-    size_t count = f->syncs.count;
+    size_t count = f->gaps.syncs.count;
     gpu_place *places = hd_large_new(count + 1, sizeof *places, f->scope.large);
     f->sync_ops = hd_large_new(count + 1, sizeof *f->sync_ops, f->scope.large);
     f->sync_is_taken = hd_large_zeroed(count + 1, 1, f->scope.large);
     bool fine = places && f->sync_ops && f->sync_is_taken;
     for (uint32_t i = 0; fine && i < count; i++)
-        places[i] = (gpu_place){f->syncs.list[i].start, f->syncs.list[i].lane, i};
+        places[i] = (gpu_place){f->gaps.syncs.list[i].start, f->gaps.syncs.list[i].lane, i};
     f->syncs_by_row = hd_large_new(count + 1, sizeof *f->syncs_by_row, f->scope.large);
     uint32_t *spare = hd_large_new(count + 1, sizeof *spare, f->scope.large);
     fine = fine && f->syncs_by_row && spare;
     for (uint32_t i = 0; fine && i < count; i++) f->syncs_by_row[i] = i;
-    if (fine) HD_SORT_RUNS(f->syncs_by_row, spare, count, x, y, f->syncs.list[*x].row < f->syncs.list[*y].row);
+    if (fine)
+        HD_SORT_RUNS(f->syncs_by_row, spare, count, x, y, f->gaps.syncs.list[*x].row < f->gaps.syncs.list[*y].row);
     hd_large_free(spare);
     hd_status status =
         fine ? gpu_innermost_names(f->sync_ops, places, count, &f->scope, HD_ROLE_OP, err) : HD_NOMEM(err);
@@ -205,9 +207,10 @@ static hd_status find_syncs(findings *f, hd_error *err)
 
 uint32_t findings_sync_of(const findings *f, uint64_t row)
 {
-    size_t low = 0, high = f->syncs.count;
-    HD_PARTITION_POINT(low, high, at, f->syncs.list[f->syncs_by_row[at]].row < row);
-    return low < f->syncs.count && f->syncs.list[f->syncs_by_row[low]].row == row ? f->syncs_by_row[low] : HD_NONE;
+    size_t low = 0, high = f->gaps.syncs.count;
+    HD_PARTITION_POINT(low, high, at, f->gaps.syncs.list[f->syncs_by_row[at]].row < row);
+    return low < f->gaps.syncs.count && f->gaps.syncs.list[f->syncs_by_row[low]].row == row ? f->syncs_by_row[low]
+                                                                                            : HD_NONE;
 }
 
 /* ---- names ---- */
@@ -313,16 +316,16 @@ hd_status findings_prepare(findings *f, const hd_report_input *input, const gpu_
     f->is_torch = uses_torch(f);
     f->api = findings_api(f);
     f->is_slowed = hd_trace_find_string(f->scope.trace, "python_function", 15) != HD_NONE;
-    HD_TRY(find_syncs(f, err));
-    return gpu_gaps_init(&f->gaps, &f->scope, f->syncs.list, f->syncs.count, err);
+    HD_TRY(gpu_gaps_init(&f->gaps, &f->scope, err));
+    return find_syncs(f, err);
 }
 
 void findings_release(findings *f)
 {
-    void **const large[] = {(void **)&f->works, (void **)&f->left,          (void **)&f->on_path,
-                            (void **)&f->lanes, (void **)&f->sync_ops,      (void **)&f->order,
-                            (void **)&f->taken, (void **)&f->claims,        (void **)&f->new_starts,
-                            (void **)&f->flags, (void **)&f->sync_is_taken, (void **)&f->syncs_by_row};
+    void **const large[] = {(void **)&f->works,    (void **)&f->left,          (void **)&f->on_path,
+                            (void **)&f->has_step, (void **)&f->sync_ops,      (void **)&f->order,
+                            (void **)&f->taken,    (void **)&f->claims,        (void **)&f->new_starts,
+                            (void **)&f->flags,    (void **)&f->sync_is_taken, (void **)&f->syncs_by_row};
     for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
         hd_large_free(*large[i]);
         *large[i] = NULL;
@@ -333,15 +336,13 @@ void findings_release(findings *f)
     f->graph = NULL;
     free(f->names);
     f->names = NULL;
-    gpu_gaps_deinit(&f->gaps);
-    gpu_slices_deinit(&f->syncs);
 }
 
 void findings_deinit(findings *f)
 {
     findings_release(f);
+    gpu_gaps_deinit(&f->gaps);
     free(f->busiest);
-    free(f->has_step);
     free(f->list);
     gpu_scope_deinit(&f->scope);
     *f = (findings){0};

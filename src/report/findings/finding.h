@@ -103,12 +103,10 @@ struct findings {
     uint32_t first_work;     /* node; those of queues follow */
     uint32_t *works;         /* by node less first_work */
     int64_t *left, *on_path; /* by node: the unclaimed time, within the whole and on the path */
-    uint32_t *lanes;         /* by node below first_work: the thread's track */
+    uint8_t *has_step;       /* by node below first_work: steps are on its thread */
     uint8_t *names;          /* by string: a slice has this name */
     int64_t *busiest;        /* by device: how long it is busy within the whole */
-    bool *has_step;          /* by track: steps are on this thread */
     gpu_gaps gaps;           /* of devices, with causes */
-    gpu_slices syncs;        /* calls that wait */
     uint32_t *sync_ops;      /* by call: the operator around it, string */
     uint8_t *sync_is_taken;  /* by call */
     uint32_t *syncs_by_row;  /* calls, by their row of the slice table */
@@ -137,7 +135,7 @@ hd_status findings_add_memory(findings *findings, const hd_memory *memory, const
                               const hd_table *reserved, hd_error *err);
 hd_status findings_add_growth(findings *findings, const hd_memory *memory, hd_error *err); /* memory_growth.c */
 void findings_deinit(findings *findings);
-/* Frees the inputs of the rules; the list and the scope stay. */
+/* Frees the inputs of the rules; the list, the scope and the gaps stay. */
 void findings_release(findings *findings); /* core.c */
 
 /* core.c */

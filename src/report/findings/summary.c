@@ -21,9 +21,8 @@ typedef struct summary_options {
     const char *model; /* NULL: as the trace says */
 } summary_options;
 
-enum { BREAKDOWN, KERNELS, COPIES, IDLE, COMMUNICATION, LAUNCHES, STEPS, MEMORY, PARTS };
-static const char *const part_names[PARTS] = {"breakdown",     "kernels",  "copies", "idle",
-                                              "communication", "launches", "steps",  "memory"};
+enum { BREAKDOWN, KERNELS, IDLE, COMMUNICATION, STEPS, MEMORY, PARTS };
+static const char *const part_names[PARTS] = {"breakdown", "kernels", "idle", "communication", "steps", "memory"};
 
 typedef struct summary {
     const hd_trace *trace;
@@ -272,13 +271,12 @@ static hd_status add_trace(hd_report *out, const summary *s, hd_error *err)
 
 /* ---- the report ---- */
 
-/* The options that all of them know, as they were given, behind `own`. */
-static const char **options_of_parts(const hd_report_input *input, const char *own)
+/* The options that all of them know, as they were given. */
+static const char **options_of_parts(const hd_report_input *input)
 {
-    size_t count = 0, kept = 1;
+    size_t count = 0, kept = 0;
     while (input->options && input->options[count]) count++;
-    const char **options = calloc(count + 2, sizeof *options);
-    if (options) options[0] = own;
+    const char **options = calloc(count + 1, sizeof *options);
     for (size_t i = 0; options && i < count; i++) {
         if (strncmp(input->options[i], "rows=", 5) != 0 && strncmp(input->options[i], "gpu=", 4) != 0)
             options[kept++] = input->options[i];
@@ -289,14 +287,16 @@ static const char **options_of_parts(const hd_report_input *input, const char *o
 static hd_status run_parts(summary *s, const hd_report_input *input, hd_error *err)
 {
     static const hd_memory_options without_stacks = {.size = sizeof without_stacks, .no_stacks = true};
-    const char **options = options_of_parts(input, "rows=1000"); /* gaps to look for the longest of each cause */
+    const char **options = options_of_parts(input);
     hd_report_input of_parts = *input;
     hd_status status = options ? HD_OK : HD_NOMEM(err);
     of_parts.launches = s->findings.scope.launches;
     gpu_scope_clear_steps(&s->findings.scope); /* parts are not by step */
+    s->findings.scope.gaps = &s->findings.gaps;
+    s->findings.scope.totals_only = true;
     of_parts.scope = &s->findings.scope;
     for (int part = 0; part < PARTS && status == HD_OK; part++) {
-        of_parts.options = part == MEMORY ? NULL : part == IDLE ? options : options + 1;
+        of_parts.options = part == MEMORY ? NULL : options;
         if (part == MEMORY && !input->memory) status = hd_memory_new(&s->memory, s->trace, &without_stacks, err);
         if (!input->memory) of_parts.memory = s->memory;
         if (status == HD_OK) status = hd_report_run(&s->parts[part], part_names[part], &of_parts, err);

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/sorted.h"
+#include "model/host/syncs.h"
 #include "model/identity/process.h"
 #include "trace/event.h"
 
@@ -116,8 +117,10 @@ static bool *lanes_that_launch(const gpu_scope *s)
 }
 
 /* Waits on tracks that launch, by rank and process, by end, then in file order. */
-static waiting *list_waiting(size_t *out_count, const gpu_scope *s, const gpu_slice *syncs, size_t count)
+static waiting *list_waiting(size_t *out_count, const gpu_scope *s, const gpu_slices *calls)
 {
+    const gpu_slice *syncs = calls->list;
+    size_t count = calls->count;
     waiting *list = hd_large_new(count + 1, sizeof *list, s->large);
     waiting *spare = hd_large_new(count + 1, sizeof *spare, s->large);
     bool *launches = lanes_that_launch(s), fine = list && spare && launches;
@@ -194,11 +197,11 @@ static uint32_t rank_end(const gpu_scope *s, uint32_t device)
     return end;
 }
 
-static bool find_syncs(gpu_gaps *g, const gpu_scope *s, const gpu_slice *syncs, size_t sync_count)
+static bool find_syncs(gpu_gaps *g, const gpu_scope *s)
 {
     size_t count, most, at = 0;
-    if (!sync_count || !g->count) return true;
-    waiting *list = list_waiting(&count, s, syncs, sync_count);
+    if (!g->syncs.count || !g->count) return true;
+    waiting *list = list_waiting(&count, s, &g->syncs);
     most = count > g->count ? count : g->count;
     sync_finder f = {.gaps = g->list, .s = s};
     f.gap_order = hd_large_new(g->count + 1, sizeof *f.gap_order, s->large);
@@ -357,29 +360,35 @@ static hd_status find_the_rest(gpu_gaps *g, const gpu_scope *s, hd_error *err)
 
 /* ---- the whole ---- */
 
-hd_status gpu_gaps_init(gpu_gaps *out, const gpu_scope *s, const gpu_slice *syncs, size_t sync_count, hd_error *err)
+hd_status gpu_gaps_init(gpu_gaps *out, const gpu_scope *s, hd_error *err)
 {
     const gpu_trust *trust;
-    *out = (gpu_gaps){0};
+    *out = s->gaps ? *s->gaps : (gpu_gaps){0};
+    out->is_lent = s->gaps != NULL;
+    if (out->is_lent) return HD_OK;
+    HD_TRY(gpu_syncs_init(&out->syncs, s, err));
     HD_TRY(gpu_waits_init(&out->waits, s, err));
     HD_TRY(gpu_trust_of_scope(&trust, s, err));
-    if (!find_gaps(out, s, trust) || !find_syncs(out, s, syncs, sync_count) || !find_transfers(out, s))
-        return HD_NOMEM(err);
+    if (!find_gaps(out, s, trust) || !find_syncs(out, s) || !find_transfers(out, s)) return HD_NOMEM(err);
     return find_the_rest(out, s, err);
 }
 
 void gpu_gaps_deinit(gpu_gaps *gaps)
 {
-    hd_large_free(gaps->list);
-    free(gaps->first);
-    gpu_waits_deinit(&gaps->waits);
+    if (!gaps->is_lent) {
+        hd_large_free(gaps->list);
+        free(gaps->first);
+        gpu_waits_deinit(&gaps->waits);
+        gpu_slices_deinit(&gaps->syncs);
+    }
     *gaps = (gpu_gaps){0};
 }
 
 /* ---- what the host did ---- */
 
-gpu_cover gpu_gap_cover(const gpu_scope *s, const gpu_gap *gap, const gpu_slice *syncs)
+gpu_cover gpu_gap_cover(const gpu_scope *s, const gpu_gaps *gaps, const gpu_gap *gap)
 {
+    const gpu_slice *syncs = gaps->syncs.list;
     if (gap->cause == GPU_CAUSE_SYNC) return (gpu_cover){gap->start, syncs[gap->sync].end, syncs[gap->sync].lane};
     if (gap->cause == GPU_CAUSE_UNKNOWN || gap->cause == GPU_CAUSE_TRANSFER) return (gpu_cover){0, 0, HD_NONE};
     const hd_launch *launch = launch_of(s, gap);

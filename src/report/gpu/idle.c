@@ -50,7 +50,6 @@ typedef struct idle {
     gpu_scope scope;
     const gpu_trust *trust;
     const idle_options *options;
-    gpu_slices syncs;
     gpu_gaps gaps;
     uint32_t *ops, *hosts; /* by gap, string */
     uint32_t device;
@@ -115,16 +114,16 @@ static void count_stretch(sum *s, int64_t start, int64_t end)
 static bool add_part(idle *r, int64_t start, int64_t end, size_t gap, uint32_t window)
 {
     const gpu_gap *g = &r->gaps.list[gap];
-    const behind_row row = {
-        {r->device, r->windows.windows[window].step}, g->cause, r->hosts[gap], r->ops[gap], 0, end - start};
-    if (!gpu_aggregate_add(&r->behind, &row)) return false;
     sum *s = &r->sums[window][g->cause];
     count_stretch(s, start, end);
     if (g->cause == GPU_CAUSE_SYNC) {
-        int64_t until = r->syncs.list[g->sync].end, since = start > until ? start : until;
+        int64_t until = r->gaps.syncs.list[g->sync].end, since = start > until ? start : until;
         if (end > since) s->after_sync += end - since;
     }
-    return add_to_list(r, &(part){start, end, (uint32_t)gap, window});
+    if (r->scope.totals_only) return true;
+    const behind_row row = {
+        {r->device, r->windows.windows[window].step}, g->cause, r->hosts[gap], r->ops[gap], 0, end - start};
+    return gpu_aggregate_add(&r->behind, &row) && add_to_list(r, &(part){start, end, (uint32_t)gap, window});
 }
 
 /* Gaps and parts of windows, both in order of time. */
@@ -244,7 +243,7 @@ static hd_status add_device(idle *r, hd_error *err)
 
 static gpu_cover cover_of(const idle *r, size_t gap)
 {
-    return gpu_gap_cover(&r->scope, &r->gaps.list[gap], r->syncs.list);
+    return gpu_gap_cover(&r->scope, &r->gaps, &r->gaps.list[gap]);
 }
 
 static hd_status find_ops(idle *r, hd_error *err)
@@ -277,7 +276,7 @@ static void add_listed(idle *r, const listed *l)
 {
     const gpu_gap *gap = &r->gaps.list[l->gap];
     const hd_work *work = &r->scope.launches->works[gap->work];
-    uint32_t call = gap->cause == GPU_CAUSE_SYNC ? r->syncs.list[gap->sync].name
+    uint32_t call = gap->cause == GPU_CAUSE_SYNC ? r->gaps.syncs.list[gap->sync].name
                     : work->launch == HD_NONE    ? HD_STRING_NONE
                                                  : r->scope.launches->launches[work->launch].name;
     gpu_cells_device(r->list, &r->scope, l->device, l->step);
@@ -287,7 +286,7 @@ static void add_listed(idle *r, const listed *l)
     const uint32_t names[] = {work->name, call, r->hosts[l->gap], r->ops[l->gap], l->frame};
     for (int i = 0; i < 5; i++) report_cell_string(r->list, r->scope.trace, names[i]);
     hd_table_add_int(r->list, (int64_t)work->row);
-    report_cell_int(r->list, gap->cause == GPU_CAUSE_SYNC ? r->syncs.list[gap->sync].row
+    report_cell_int(r->list, gap->cause == GPU_CAUSE_SYNC ? r->gaps.syncs.list[gap->sync].row
                              : work->launch == HD_NONE    ? HD_NO_NUMBER
                                                           : (int64_t)r->scope.launches->launches[work->launch].row);
 }
@@ -340,9 +339,8 @@ static hd_status add_all(idle *r, hd_error *err)
     HD_TRY(report_builder(&r->list, &report_idle_about, "gaps", err));
     gpu_aggregate_init(&r->behind, &r->scope, NULL, offsetof(behind_row, time), &report_idle_about, "behind");
     if (r->options->hta) HD_TRY(report_builder(&r->hta, &report_idle_about, "hta", err));
-    HD_TRY(gpu_syncs_init(&r->syncs, &r->scope, err));
-    HD_TRY(gpu_gaps_init(&r->gaps, &r->scope, r->syncs.list, r->syncs.count, err));
-    HD_TRY(find_ops(r, err));
+    HD_TRY(gpu_gaps_init(&r->gaps, &r->scope, err));
+    if (!r->scope.totals_only) HD_TRY(find_ops(r, err));
     for (r->device = 0; r->device < r->scope.device_count; r->device++) HD_TRY(add_device(r, err));
     HD_TRY(find_frames(r, err));
     for (size_t i = 0; i < r->listed_count; i++) add_listed(r, &r->listed[i]);
@@ -398,7 +396,6 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     hd_large_free(r.hosts);
     gpu_aggregate_deinit(&r.behind);
     gpu_gaps_deinit(&r.gaps);
-    gpu_slices_deinit(&r.syncs);
     gpu_scope_deinit(&r.scope);
     return status;
 }

@@ -72,7 +72,6 @@ static inline uint32_t view_devices_at(const view_devices *devices, uint32_t tra
 
 typedef struct view_causes {
     gpu_scope scope;
-    gpu_slices syncs;
     gpu_gaps gaps;
     uint32_t names[GPU_CAUSES]; /* of the scene: "idle: CAUSE"; "idle" for an unknown one */
 } view_causes;

@@ -10,7 +10,6 @@
 void view_causes_deinit(view_causes *causes)
 {
     gpu_gaps_deinit(&causes->gaps);
-    gpu_slices_deinit(&causes->syncs);
     gpu_scope_deinit(&causes->scope);
 }
 
@@ -19,8 +18,7 @@ hd_status view_causes_init(view_causes *out, view_scene *scene, hd_error *err)
     static const gpu_options none = {0};
     const hd_report_input input = {.trace = view_scene_trace(scene), .launches = view_scene_launches(scene)};
     HD_TRY(gpu_scope_init(&out->scope, &input, &none, 0, err));
-    HD_TRY(gpu_syncs_init(&out->syncs, &out->scope, err));
-    HD_TRY(gpu_gaps_init(&out->gaps, &out->scope, out->syncs.list, out->syncs.count, err));
+    HD_TRY(gpu_gaps_init(&out->gaps, &out->scope, err));
     for (int cause = 0; cause < GPU_CAUSES; cause++) {
         char text[32];
         int size = cause == GPU_CAUSE_UNKNOWN ? snprintf(text, sizeof text, "idle")

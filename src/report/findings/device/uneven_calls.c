@@ -34,15 +34,42 @@ static bool claim_slow(findings *f, const call *calls, size_t count)
     return fine;
 }
 
+static bool is_call(const findings *f, uint32_t node, gpu_class class)
+{
+    return findings_work(f, node)->class == class && findings_is_measured(f, node);
+}
+
 static bool list_calls(call *calls, size_t *count, const findings *f, gpu_class class, const uint32_t *sizes)
 {
     for (uint32_t n = f->first_work; n < f->graph->node_count; n++) {
-        const gpu_work *work = findings_work(f, n);
-        if (work->class != class || !findings_is_measured(f, n)) continue;
+        if (!is_call(f, n, class)) continue;
         calls[(*count)++] = (call){findings_name(f, n), sizes ? sizes[f->works[n - f->first_work]] : HD_STRING_NONE, n,
-                                   gpu_duration(work)};
+                                   gpu_duration(findings_work(f, n))};
     }
     return sizes != NULL;
+}
+
+/* Whether calls may be slow enough, since sizes and medians take time: each compared with the shortest of its name,
+ * which takes no longer than a median. */
+static bool is_wanted(bool *out, const findings *f, const finding_rule *rule, gpu_class class)
+{
+    uint32_t names = hd_trace_string_count(f->scope.trace);
+    int64_t sum = 0, *shortest = malloc(((size_t)names + 1) * sizeof *shortest);
+    if (!shortest) return false;
+    for (uint32_t i = 0; i <= names; i++) shortest[i] = INT64_MAX;
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t n = f->first_work; n < f->graph->node_count; n++) {
+            uint32_t name = findings_name(f, n);
+            int64_t ns = gpu_duration(findings_work(f, n)), *least = &shortest[name < names ? name : names];
+            if (!is_call(f, n, class)) continue;
+            if (!pass && ns < *least) *least = ns;
+            if (pass && ns / SLOW >= *least)
+                sum = gpu_sum(sum, ns - *least < f->on_path[n] ? ns - *least : f->on_path[n]);
+        }
+    }
+    free(shortest);
+    *out = sum >= findings_whole(f) / rule->least_part;
+    return true;
 }
 
 /* argument: what says the size of a call. */
@@ -51,7 +78,10 @@ static hd_status find_calls(finding **out, findings *f, const finding_rule *rule
 {
     uint32_t *sizes;
     size_t count = 0;
+    bool wanted;
     *out = NULL;
+    if (!is_wanted(&wanted, f, rule, class)) return HD_NOMEM(err);
+    if (!wanted) return HD_OK;
     HD_TRY(findings_read_texts(&sizes, f, argument, err));
     call *calls = hd_large_new(f->graph->node_count - f->first_work + 1, sizeof *calls, f->scope.large);
     bool fine = calls && findings_add(f, rule);

@@ -6,7 +6,7 @@
 
 static bool is_one(const findings *f, uint32_t sync)
 {
-    return f->syncs.list[sync].user == HD_SYNC_LAUNCH;
+    return f->gaps.syncs.list[sync].user == HD_SYNC_LAUNCH;
 }
 
 static hd_status find(findings *f, const finding_rule *rule, hd_error *err)

@@ -54,7 +54,8 @@ static hd_status name_most(uint32_t *out, int64_t *out_ns, char out_line[96], co
         const finding_claim *c = &f->claims[i];
         if (c->path <= 0) continue;
         lengths[count] = c->path;
-        places[count] = (gpu_place){f->graph->starts[c->node], f->lanes[c->node], (uint32_t)count};
+        places[count] =
+            (gpu_place){f->graph->starts[c->node], hd_graph_lane_of(f->graph, c->node)->track, (uint32_t)count};
         count++;
     }
     if (status == HD_OK) {

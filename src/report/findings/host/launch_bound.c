@@ -9,7 +9,7 @@
 static bool waits(const findings *f, const hd_launch *launch)
 {
     uint32_t sync = findings_sync_of(f, launch->row);
-    return sync != HD_NONE && f->syncs.list[sync].user == HD_SYNC_LAUNCH;
+    return sync != HD_NONE && f->gaps.syncs.list[sync].user == HD_SYNC_LAUNCH;
 }
 
 typedef struct launching {

@@ -23,6 +23,12 @@ static bool has_number(hd_string name)
     return base_size(name) && !findings_begins(name, "ProfilerStep");
 }
 
+/* A layer is worth naming if it takes a twentieth of the whole longer. */
+static bool is_worth(const findings *f, int64_t ns)
+{
+    return findings_is_worth(f, ns / 5);
+}
+
 typedef struct layer {
     hd_string name;
     size_t base;
@@ -69,7 +75,7 @@ static hd_status find_in(findings *f, const finding_rule *rule, const layer *lis
         median = usual_ns;
         alike = end - i;
     }
-    if (!best || !findings_is_worth(f, (best->ns - median) / 5)) return HD_OK; /* a twentieth */
+    if (!best || !is_worth(f, best->ns - median)) return HD_OK;
     finding *of = findings_add(f, rule);
     if (!of) return HD_NOMEM(err);
     of->amount = best->ns - median;
@@ -88,6 +94,7 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
     bool any;
     gpu_slices slices = {0};
     size_t count = 0;
+    bool any_worth = false;
     uint8_t *names = findings_choose_names(&any, f, has_number);
     hd_status status = names ? HD_OK : HD_NOMEM(err);
     if (status == HD_OK && any)
@@ -99,10 +106,11 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
         const gpu_slice *s = &slices.list[i];
         hd_string name = hd_trace_string(f->scope.trace, s->name);
         if (s->start < f->from || s->end > f->until || s->end <= s->start) continue;
+        any_worth |= is_worth(f, s->end - s->start);
         list[count++] = (layer){name, base_size(name), s->lane, s->end - s->start, (int64_t)s->row};
     }
-    if (list && !hd_large_sort(list, count, sizeof *list, by_layer, f->scope.large)) status = HD_NOMEM(err);
-    if (status == HD_OK) status = find_in(f, rule, list, count, err);
+    if (any_worth && !hd_large_sort(list, count, sizeof *list, by_layer, f->scope.large)) status = HD_NOMEM(err);
+    if (any_worth && status == HD_OK) status = find_in(f, rule, list, count, err);
     hd_large_free(list);
     gpu_slices_deinit(&slices);
     return status;

@@ -6,7 +6,7 @@
 
 static bool is_one(const findings *f, uint32_t sync)
 {
-    return f->syncs.list[sync].user != HD_SYNC_COPY && f->syncs.list[sync].user != HD_SYNC_LAUNCH;
+    return f->gaps.syncs.list[sync].user != HD_SYNC_COPY && f->gaps.syncs.list[sync].user != HD_SYNC_LAUNCH;
 }
 
 static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
@@ -19,8 +19,8 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
     uint32_t sync = findings_sync_of(f, (uint64_t)of->ids[0]), around = f->sync_ops[sync];
     snprintf(of->text, sizeof of->text, "The host waits for the GPU for %s, in %llu call%s: %s%s%s%s.",
              findings_amount(amount, of), (unsigned long long)of->events, FINDINGS_S(of->events),
-             findings_short(call, f->scope.trace, f->syncs.list[sync].name), around == HD_STRING_NONE ? "" : " in ",
-             findings_short(op, f->scope.trace, around), of_line);
+             findings_short(call, f->scope.trace, f->gaps.syncs.list[sync].name),
+             around == HD_STRING_NONE ? "" : " in ", findings_short(op, f->scope.trace, around), of_line);
     return HD_OK;
 }
 
