@@ -79,6 +79,7 @@ typedef struct finding {
     bool needs_waits;     /* its time is on the path only if other queues wait for it, by events */
     bool has_other_ranks; /* in its time may be waiting for ranks that are not there */
     bool is_unordered;    /* activities behind it overlap others of their queue: what they wait for is not known */
+    bool may_overlap;     /* by host: the queues of a device may overlap more than they did, and it save more */
     bool is_of_all_ranks; /* its cause is on the host, and slows the ranks that are not in the trace too */
 } finding;
 
