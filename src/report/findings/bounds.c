@@ -13,6 +13,8 @@
 #include "report/findings/finding.h"
 #include "trace/event.h"
 
+const char finding_other_ranks_reason[] =
+    "its time includes waiting for ranks that are not in this trace: load them together";
 const char *const finding_how_names[FINDING_HOWS] = {NULL, "path", "replay", "host"};
 
 enum { IS_FREED = 1, IS_UNORDERED = 2, IS_REACHED = 4 }; /* flags of nodes */
@@ -294,7 +296,7 @@ static bool bound_one(findings *f, uint32_t index)
         set_not_known(of, "activities behind it overlap others of their queue, so what they wait for is not known");
     bool is_worth = findings_is_worth(f, of->saves);
     if (of->has_other_ranks && is_worth) {
-        set_not_known(of, "its time includes waiting for ranks that are not in this trace: load them together");
+        set_not_known(of, finding_other_ranks_reason);
     } else if (of->needs_waits && !is_worth && !findings_has_edges(f, HD_EDGE_EVENT)) {
         set_not_known(of, "the trace has no waits of streams for others, so what waits for it is not known");
     } else if (of->is_of_all_ranks && !is_worth) {
