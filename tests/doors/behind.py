@@ -28,11 +28,12 @@ SQL = {
     "metadata": "select name, value from metadata",
 }
 #: What tells of the file: where in it a row stands, its size, how many events it takes to say the same, their order (which is the first of equals), and what was
-#: lost when it was read. info.samples is told of perf script alone. (Table: columns; none: all of them.)
+#: lost when it was read; who wrote it, which some formats say by themselves. info.samples is told of perf script alone. (Table: columns; none: all of them.)
 OF_THE_FILE = {
     "": ("id", "row", "offset", "other_offset"),
     "info.file": ("format", "path", "compression", "input_bytes", "stored_bytes", "losses", "repairs", "notes", "events", "bytes_per_event",
-                  "origin", "origin_compression", "track_count", "process_count"),
+                  "origin", "origin_compression", "track_count", "process_count", "producer"),
+    "summary.trace": ("producer",),
     "info.tracks": ("other_events",), "info.processes": ("events", "threads"),
     "check.findings": ("start", "example", "pid", "tid", "track"), "summary.findings": ("start", "evidence", "trust"), "info.samples": None, "info.kinds": None, "info.categories": None, "check.examples": None, "check.summary": None,
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Bounds of findings hold where activities of one queue overlap: random programs whose kernels wait for the end of the one
 before them, or begin before it ends (programmatic dependent launch), or are nodes of graphs that run side by side. The
-trace shows when they run, not what they wait for. What kernels save in truth is the program again with each of them at
-0 ns, and may not be more than the bound.
+trace shows when they run, not what they wait for. What kernels, or the host, save in truth is the program again with each
+of them at 0 ns, and may not be more than the bound.
 
   check_bounds.py --heddle HEDDLE [--rounds N]
 """
@@ -19,7 +19,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import rounds  # noqa: E402
 
-CALL, LATENCY = 4000, 2000
+CALL, LATENCY, HOST = 4000, 2000, "host"
 
 
 class Program:
@@ -44,7 +44,7 @@ class Program:
         return name, rng.randint(5000, 200000), waits
 
     def run(self, gone=()):
-        """The events; kernels of the names in `gone` take no time."""
+        """The events, and the end; kernels of the names in `gone` take no time, nor does what the host does if HOST is."""
         events, now, number = [], 0, 0
         ends = {}  # by stream: the end of everything before; the latest start
         add = lambda cat, name, ts, dur, pid=1, tid=1, **args: events.append((cat, name, ts, dur, pid, tid, args))
@@ -56,6 +56,7 @@ class Program:
                 now = end
                 continue
             _, stream, nodes, host = action
+            host = 0 if HOST in gone else host
             add("cpu_op", "op", now, host)
             now += host
             add("cuda_runtime", "cudaGraphLaunch" if len(nodes) > 1 else "cudaLaunchKernel", now, CALL, correlation=number)
@@ -86,7 +87,9 @@ class Program:
 
 
 def claimed(finding, findings, program):
-    """The names of the kernels that the finding is about."""
+    """The names of the kernels that the finding is about, or HOST; none: it is not firm, or about something else."""
+    if finding["code"] == "host-bound" and finding["trust"] == "firm":
+        return {HOST}
     hotspots = {re.search(r"kernel_\d", f["finding"]).group() for f in findings if f["code"] == "kernel-hotspot"}
     if finding["code"] == "kernel-hotspot":
         return {re.search(r"kernel_\d", finding["finding"]).group()}

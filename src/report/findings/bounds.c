@@ -13,6 +13,8 @@
 #include "report/findings/finding.h"
 #include "trace/event.h"
 
+const char finding_other_ranks_reason[] =
+    "its time includes waiting for ranks that are not in this trace: load them together";
 const char *const finding_how_names[FINDING_HOWS] = {NULL, "path", "replay", "host"};
 
 enum { IS_FREED = 1, IS_UNORDERED = 2, IS_REACHED = 4 }; /* flags of nodes */
@@ -185,6 +187,26 @@ static int64_t busiest_since(const findings *f, int64_t time)
     return most;
 }
 
+/* The same of queues: those of one device may overlap more than they did. */
+static int64_t busiest_queue_since(const findings *f, int64_t time)
+{
+    const gpu_scope *s = &f->scope;
+    int64_t most = 0;
+    for (uint32_t r = 0; r < s->row_count; r++) {
+        int64_t busy = 0, reached = time;
+        for (uint32_t i = 0; s->rows[r].device != HD_NONE && i < s->rows[r].count; i++) {
+            const gpu_work *work = &s->works[s->by_row[s->rows[r].first + i]];
+            int64_t start = work->start > reached ? work->start : reached;
+            int64_t end = work->end < f->until ? work->end : f->until;
+            if (end <= start) continue;
+            busy += end - start;
+            reached = end;
+        }
+        if (busy > most) most = busy;
+    }
+    return most;
+}
+
 static bool is_held_back(const findings *f, const hd_graph_piece *piece)
 {
     return piece->is_delay && findings_is_work(f, piece->node) &&
@@ -223,8 +245,9 @@ static void bound_by_host(findings *f, uint32_t index)
 {
     finding *of = &f->list[index];
     int64_t time = first_change(f, index);
-    int64_t host = gpu_sum(f->until - time - busiest_since(f, time), claimed_work(f, index));
+    int64_t busy = busiest_since(f, time), host = gpu_sum(f->until - time - busy, claimed_work(f, index));
     if (host >= of->saves) return;
+    of->may_overlap = findings_is_worth(f, busy - busiest_queue_since(f, time));
     of->saves = host;
     of->how = FINDING_BY_HOST;
 }
@@ -273,7 +296,7 @@ static bool bound_one(findings *f, uint32_t index)
         set_not_known(of, "activities behind it overlap others of their queue, so what they wait for is not known");
     bool is_worth = findings_is_worth(f, of->saves);
     if (of->has_other_ranks && is_worth) {
-        set_not_known(of, "its time includes waiting for ranks that are not in this trace: load them together");
+        set_not_known(of, finding_other_ranks_reason);
     } else if (of->needs_waits && !is_worth && !findings_has_edges(f, HD_EDGE_EVENT)) {
         set_not_known(of, "the trace has no waits of streams for others, so what waits for it is not known");
     } else if (of->is_of_all_ranks && !is_worth) {

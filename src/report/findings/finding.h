@@ -28,6 +28,7 @@ typedef enum finding_how {
     FINDING_BY_HOST,
     FINDING_HOWS
 } finding_how;
+extern const char finding_other_ranks_reason[]; /* a reason */
 extern const char *const finding_how_names[FINDING_HOWS]; /* the first is NULL */
 
 enum { FINDING_TEXT = 400, FINDING_EVIDENCE = 5 };
@@ -79,6 +80,7 @@ typedef struct finding {
     bool needs_waits;     /* its time is on the path only if other queues wait for it, by events */
     bool has_other_ranks; /* in its time may be waiting for ranks that are not there */
     bool is_unordered;    /* activities behind it overlap others of their queue: what they wait for is not known */
+    bool may_overlap;     /* by host: the queues of a device may overlap more than they did, and it save more */
     bool is_of_all_ranks; /* its cause is on the host, and slows the ranks that are not in the trace too */
 } finding;
 

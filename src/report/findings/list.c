@@ -78,6 +78,8 @@ static void set_trust(findings *f)
             of->trust_reason = "Python's functions were recorded (with_stack), which slows the host";
         else if ((of->is_of_host || of->frees_waits) && !f->is_complete)
             of->trust_reason = "of some activities the launch, or of some waits the cause, is not in the trace";
+        else if (of->may_overlap)
+            of->trust_reason = "more is saved if the streams of the GPU overlap more than they did";
     }
 }
 

@@ -93,10 +93,12 @@ static hd_status find_with(findings *f, const finding_rule *rule, bool on_comput
     HD_TRY(gather(&of, f, rule, waits, err));
     if (!of) return HD_OK;
     if (exposed < of->amount || waits) of->amount = exposed; /* other findings already have the rest */
-    if (waits) of->reason = "waits of collectives are no activities, so what they delay is not known";
     of->device = device;
     of->rank = f->scope.devices[device].rank;
     of->has_other_ranks = findings_lacks_ranks(f);
+    if (waits)
+        of->reason = of->has_other_ranks ? finding_other_ranks_reason
+                                         : "waits of collectives are no activities, so what they delay is not known";
     of->needs_waits = !on_compute_stream;
     uint32_t longest = (uint32_t)hd_slice_column(f->scope.trace, (uint32_t)of->ids[0], HD_COL_NAME);
     hd_string kernel = longest == HD_STRING_NONE ? (hd_string){0} : hd_trace_string(f->scope.trace, longest);
