@@ -21,7 +21,7 @@ typedef struct summary_options {
     const char *model; /* NULL: as the trace says */
 } summary_options;
 
-enum { BREAKDOWN, KERNELS, COPIES, IDLE, COMMUNICATION, LAUNCHES, STEPS, MEMORY, PARTS };
+enum { BREAKDOWN, KERNELS, COPIES, IDLE, COMMUNICATION, LAUNCHES, STEPS, MEMORY, PARTS = FINDING_PARTS };
 static const char *const part_names[PARTS] = {"breakdown",     "kernels",  "copies", "idle",
                                               "communication", "launches", "steps",  "memory"};
 
@@ -295,11 +295,13 @@ static hd_status run_parts(summary *s, const hd_report_input *input, hd_error *e
     of_parts.launches = s->findings.scope.launches;
     gpu_scope_clear_steps(&s->findings.scope); /* parts are not by step */
     of_parts.scope = &s->findings.scope;
+    of_parts.progress = NULL; /* each part is a phase */
     for (int part = 0; part < PARTS && status == HD_OK; part++) {
         of_parts.options = part == MEMORY ? NULL : part == IDLE ? options : options + 1;
         if (part == MEMORY && !input->memory) status = hd_memory_new(&s->memory, s->trace, &without_stacks, err);
         if (!input->memory) of_parts.memory = s->memory;
         if (status == HD_OK) status = hd_report_run(&s->parts[part], part_names[part], &of_parts, err);
+        findings_end_phase(&s->findings, FINDING_PART);
     }
     free(options);
     return status;
