@@ -10,6 +10,7 @@
 #include "heddle/analysis/attribution.h"
 #include "heddle/analysis/launches.h"
 #include "heddle/analysis/memory.h"
+#include "heddle/format.h"
 #include "heddle/gpus.h"
 #include "heddle/options.h"
 #include "heddle/table.h"
@@ -147,7 +148,9 @@ typedef struct hd_report_input {
     const hd_memory *memory;           /* likewise */
     const hd_launches *launches;       /* likewise */
     const hd_gpus *gpus;               /* NULL: the library's own table, for an analysis that needs one */
-    const struct gpu_scope *scope;     /* private: the activities, as the same options select them */
+    hd_progress *progress; /* of summary, after each phase; units: estimated shares of its time. NULL: none */
+    void *progress_user;
+    const struct gpu_scope *scope; /* private: the activities, as the same options select them */
 } hd_report_input;
 
 /* The description of an analysis. Static. */

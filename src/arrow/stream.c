@@ -1,5 +1,6 @@
 /* stream.c - tables of a trace as Arrow streams: which columns, which blocks, batch by batch */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include "arrow/impl.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "heddle/names.h"
 #include "trace/lazy.h"
 #include "trace/ranks.h"
 
@@ -384,11 +386,16 @@ hd_status hd_trace_arrow_stream(struct ArrowArrayStream *out, const hd_trace *tr
 {
     HD_OWN_OPTIONS(hd_arrow_options, options, err);
     const arrow_table *found = NULL;
+    const char *best = NULL;
+    unsigned distance = UINT_MAX;
     *out = (struct ArrowArrayStream){0};
     for (size_t i = 0; arrow_table_at(i) && !found; i++) {
         if (strcmp(arrow_table_at(i)->about.name, table) == 0) found = arrow_table_at(i);
+        hd_name_suggest(table, arrow_table_at(i)->about.name, &best, &distance);
     }
-    if (!found) return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "there is no table '%.100s'", table);
+    if (!found)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "there is no table '%.100s'%s%s%s", table,
+                            best ? "; did you mean " : "", best ? best : "", best ? "?" : "");
     arrow_stream *s = calloc(1, sizeof *s);
     if (!s) return HD_NOMEM(err);
     s->trace = trace;

@@ -297,7 +297,7 @@ typedef struct cli_progress {
     const char *verb; /* "reading"; borrowed */
     uint64_t started_ns, shown_ns;
     bool on, shown;
-    bool events, files; /* the unit; else bytes */
+    bool events, files, shares; /* the unit; else bytes */
     bool in_lines;
     unsigned tenths; /* tenths of `total` already reported */
 } cli_progress;
@@ -310,7 +310,7 @@ void cli_progress_init_later(cli_progress *progress, const cli_run *run, const c
 /* Where it is not a terminal, a line of its own for each tenth. After cli_progress_init. */
 void cli_progress_in_lines(cli_progress *progress, const cli_run *run);
 
-/* `done` of `total` bytes, events or files; total 0 when it is not known. May be called often, from one thread at a time. */
+/* `done` of `total` bytes, events, files or shares of the time; total 0 when it is not known. May be called often, from one thread at a time. */
 void cli_progress_update(void *progress, uint64_t done, uint64_t total);
 
 /* Clear the line before anything else is printed; the next update draws it again. */

@@ -34,6 +34,8 @@ static void draw(const cli_progress *progress, uint64_t done, uint64_t total, ui
     if (total) fprintf(stderr, "%3.0f%%  ", 100.0 * (double)done / (double)total);
     if (progress->files)
         fprintf(stderr, "%" PRIu64 " of %" PRIu64 " files  %.1f files/s", done, total, rate);
+    else if (progress->shares)
+        fprintf(stderr, "%.0f %%/s", 100 * rate / (double)total);
     else if (progress->events)
         fprintf(stderr, "%.1f M events  %.1f M/s", (double)done / 1e6, rate / 1e6);
     else

@@ -256,6 +256,8 @@ class Tables(Base):
         for key in (1000, -1001):
             with self.assertRaises(IndexError):
                 table[key]
+        with self.assertRaisesRegex(heddle.ArgumentError, "no table 'slicez'; did you mean slices"):
+            heddle.open(self.path).table("slicez")
         with self.assertRaisesRegex(KeyError, "no column 'tss'; did you mean ts"):
             table["tss"]
         for rows, first in ((3, 997), (1000, 0), (2000, 0)):

@@ -260,6 +260,30 @@ static void test_report__tables_are_as_the_descriptors_tell(void **state)
     hd_trace_free(trace);
 }
 
+static void note_progress(void *user, uint64_t done, uint64_t total)
+{
+    uint64_t *seen = user; /* calls, done, total */
+    assert_true(done > seen[1] && done <= total && (!seen[0] || total == seen[2]));
+    seen[0]++, seen[1] = done, seen[2] = total;
+}
+
+static void test_report__progress_ends_at_its_total(void **state)
+{
+    (void)state;
+    uint64_t seen[3] = {0};
+    maker m = make();
+    add_correlated(&m, "cuda_runtime", "cudaLaunchKernel", 1, 0, 1);
+    add_correlated(&m, "kernel", "k", 7, 10, 1);
+    hd_trace *trace = finish(&m);
+    hd_report report;
+    const hd_report_input input = {.trace = trace, .progress = note_progress, .progress_user = seen};
+    assert_int_equal(hd_report_run(&report, "summary", &input, NULL), HD_OK);
+    assert_true(seen[0] > 10);
+    assert_int_equal(seen[1], seen[2]);
+    hd_report_free(&report);
+    hd_trace_free(trace);
+}
+
 static void assert_refused(const hd_trace *trace, const char *name, const char *option, const char *message)
 {
     hd_report report;
@@ -317,6 +341,7 @@ int main(void)
         cmocka_unit_test(test_info__an_empty_trace_has_one_file_row),
         cmocka_unit_test(test_report__one_row_is_written_as_members),
         cmocka_unit_test(test_report__tables_are_as_the_descriptors_tell),
+        cmocka_unit_test(test_report__progress_ends_at_its_total),
         cmocka_unit_test(test_report__what_is_not_known_is_refused),
     };
     return cmocka_run_group_tests_name("info", tests, NULL, NULL);

@@ -304,13 +304,17 @@ hd_status findings_prepare(findings *f, const hd_report_input *input, const gpu_
     by_step.by = gpu_steps_are_guessed(options) ? NULL : "step"; /* no finding rests on guessed steps */
     f->input = input;
     HD_TRY(gpu_scope_init(&f->scope, input, &by_step, GPU_BY_STEP, err));
+    findings_end_phase(f, FINDING_SCOPE);
     f->scope.options = options;
     HD_TRY(gpu_trust_of_scope(&f->trust, &f->scope, err));
     find_whole(f);
     if (!find_busy(f)) return HD_NOMEM(err);
+    findings_end_phase(f, FINDING_TRUST);
     HD_TRY(hd_graph_new(&f->graph, f->scope.trace, f->scope.launches, err));
+    findings_end_phase(f, FINDING_GRAPH);
     if (!index_nodes(f) || !mark_names(f)) return HD_NOMEM(err);
     HD_TRY(find_path(f, err));
+    findings_end_phase(f, FINDING_PATH);
     const hd_graph *g = f->graph;
     f->is_complete = !g->waits_without_work && !g->works_without_launch && !g->suspect_count && !g->threads_unexamined;
     f->is_torch = uses_torch(f);

@@ -114,15 +114,20 @@ void findings_rank(findings *f)
     if (f->count) hd_sort(f->list, f->count, sizeof *f->list, by_rank);
 }
 
+_Static_assert(sizeof finding_rules / sizeof *finding_rules == FINDING_RULES + 1, "FINDING_RULES");
+
 hd_status findings_init(findings *out, const hd_report_input *input, const gpu_options *options, const char *model,
                         hd_error *err)
 {
     *out = (findings){.model = model};
     HD_TRY(findings_prepare(out, input, options, err));
     if (!out->scope.device_count || out->until <= out->from) return HD_OK;
-    for (const finding_rule *const *rule = finding_rules; *rule; rule++)
+    for (const finding_rule *const *rule = finding_rules; *rule; rule++) {
         if ((*rule)->find) HD_TRY((*rule)->find(out, *rule, err));
+        findings_end_phase(out, 1);
+    }
     HD_TRY(findings_bound(out, err));
+    findings_end_phase(out, FINDING_BOUNDS);
     keep_worthy(out);
     set_trust(out);
     findings_release(out);

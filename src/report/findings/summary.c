@@ -21,7 +21,7 @@ typedef struct summary_options {
     const char *model; /* NULL: as the trace says */
 } summary_options;
 
-enum { BREAKDOWN, KERNELS, IDLE, COMMUNICATION, STEPS, MEMORY, PARTS };
+enum { BREAKDOWN, KERNELS, IDLE, COMMUNICATION, STEPS, MEMORY, PARTS = FINDING_PARTS };
 static const char *const part_names[PARTS] = {"breakdown", "kernels", "idle", "communication", "steps", "memory"};
 
 typedef struct summary {
@@ -295,11 +295,13 @@ static hd_status run_parts(summary *s, const hd_report_input *input, hd_error *e
     s->findings.scope.gaps = &s->findings.gaps;
     s->findings.scope.totals_only = true;
     of_parts.scope = &s->findings.scope;
+    of_parts.progress = NULL; /* each part is a phase */
     for (int part = 0; part < PARTS && status == HD_OK; part++) {
         of_parts.options = part == MEMORY ? NULL : options;
         if (part == MEMORY && !input->memory) status = hd_memory_new(&s->memory, s->trace, &without_stacks, err);
         if (!input->memory) of_parts.memory = s->memory;
         if (status == HD_OK) status = hd_report_run(&s->parts[part], part_names[part], &of_parts, err);
+        findings_end_phase(&s->findings, FINDING_PART);
     }
     free(options);
     return status;

@@ -213,8 +213,14 @@ static hd_status make_report(hd_report *out, cli_run *run, const asked *a, const
     hd_report_input input = *of;
     const char **given = options_of(a, about);
     if (!given) return hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
+    cli_progress progress;
+    cli_progress_init(&progress, run, "analysing");
+    progress.shares = true;
     input.options = given;
+    input.progress = cli_progress_update;
+    input.progress_user = &progress;
     hd_status status = hd_report_run(out, about->name, &input, &run->err);
+    cli_progress_deinit(&progress);
     if (status == HD_OK) status = choose_tables(out, run, about, &run->err);
     if (status != HD_OK) hd_report_free(out);
     if (status != HD_OK && !run->err.path[0]) snprintf(run->err.path, sizeof run->err.path, "%s", path);
