@@ -248,12 +248,26 @@ static bool is_named(const findings *f, uint32_t node, void *user)
     return name != HD_STRING_NONE && n->names[name];
 }
 
+/* Of names that some of these slices have. */
+static uint8_t *choose_names(bool *out_any, const findings *f, findings_is_name *is_name, unsigned of)
+{
+    const hd_trace *trace = f->scope.trace;
+    uint32_t count = hd_trace_string_count(trace);
+    uint8_t *names = calloc((size_t)count + 1, 1);
+    *out_any = false;
+    for (uint32_t i = 0; names && i < count; i++) {
+        names[i] = (f->names[i] & of) && is_name(hd_trace_string(trace, i));
+        *out_any |= names[i];
+    }
+    return names;
+}
+
 hd_status findings_gather_named(finding **out, findings *f, const finding_rule *rule,
                                 bool (*is_one)(const findings *f, uint32_t node), findings_is_name *is_name,
                                 hd_error *err)
 {
     bool any;
-    uint8_t *names = findings_choose_names(&any, f, is_name);
+    uint8_t *names = choose_names(&any, f, is_name, FINDINGS_OF_WORK);
     *out = NULL;
     hd_status status = !names ? HD_NOMEM(err)
                        : any  ? findings_gather(out, f, rule, f->first_work, is_named, &(named){is_one, names}, err)
@@ -266,15 +280,7 @@ hd_status findings_gather_named(finding **out, findings *f, const finding_rule *
 
 uint8_t *findings_choose_names(bool *out_any, const findings *f, findings_is_name *is_name)
 {
-    const hd_trace *trace = f->scope.trace;
-    uint32_t count = hd_trace_string_count(trace);
-    uint8_t *names = calloc((size_t)count + 1, 1);
-    *out_any = false;
-    for (uint32_t i = 0; names && i < count; i++) {
-        names[i] = f->names[i] && is_name(hd_trace_string(trace, i));
-        *out_any |= names[i];
-    }
-    return names;
+    return choose_names(out_any, f, is_name, FINDINGS_OF_WORK | FINDINGS_OF_OTHERS);
 }
 
 static const hd_graph_lane *lane_of_track(const hd_graph *g, uint32_t track)
@@ -310,7 +316,7 @@ hd_status findings_gather_within(finding **out, findings *f, const finding_rule 
     bool any;
     gpu_slices slices = {0};
     gpu_reach reach = {.lane = HD_NONE};
-    uint8_t *names = findings_choose_names(&any, f, is_name);
+    uint8_t *names = choose_names(&any, f, is_name, FINDINGS_OF_OTHERS);
     *out = NULL;
     hd_status status = names ? HD_OK : HD_NOMEM(err);
     if (status == HD_OK && any) status = gpu_slices_named(&slices, &f->scope, roles, names, err);

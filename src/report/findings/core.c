@@ -219,6 +219,8 @@ static bool mark_names(findings *f)
 {
     enum { CHUNK = 2048 };
     const hd_trace *trace = f->scope.trace;
+    const hd_launches *l = f->scope.launches;
+    size_t work = 0; /* the next, by row */
     int64_t *names = calloc(CHUNK, sizeof *names);
     f->names = calloc((size_t)hd_trace_string_count(trace) + 1, 1);
     for (size_t b = 0; names && f->names && b < hd_trace_block_count(trace, HD_KIND_SLICE); b++) {
@@ -226,8 +228,12 @@ static bool mark_names(findings *f)
         for (uint32_t first = 0; first < block->row_count; first += CHUNK) {
             uint32_t count = block->row_count - first < CHUNK ? block->row_count - first : CHUNK;
             hd_column_decode(names, &block->columns[HD_COL_NAME], first, count);
-            for (uint32_t i = 0; i < count; i++)
-                if ((uint32_t)names[i] != HD_STRING_NONE) f->names[names[i]] = 1;
+            for (uint32_t i = 0; i < count; i++) {
+                bool is_work = work < l->work_count && l->works[work].row == block->first_row + first + i;
+                work += is_work;
+                if ((uint32_t)names[i] != HD_STRING_NONE)
+                    f->names[names[i]] |= is_work ? FINDINGS_OF_WORK : FINDINGS_OF_OTHERS;
+            }
         }
         hd_trace_release(trace, block);
     }

@@ -102,6 +102,7 @@ typedef struct finding_claim {
     int64_t path;      /* of it on the path */
 } finding_claim;
 
+enum { FINDINGS_OF_OTHERS = 1, FINDINGS_OF_WORK = 2 }; /* activities have a name, or other slices */
 struct findings {
     gpu_scope scope; /* by step */
     const gpu_trust *trust;
@@ -118,7 +119,7 @@ struct findings {
     uint32_t *works;         /* by node less first_work */
     int64_t *left, *on_path; /* by node: the unclaimed time, within the whole and on the path */
     uint8_t *has_step;       /* by node below first_work: steps are on its thread */
-    uint8_t *names;          /* by string: a slice has this name */
+    uint8_t *names;          /* by string: which slices have this name */
     int64_t *busiest;        /* by device: how long it is busy within the whole */
     gpu_gaps gaps;           /* of devices, with causes */
     uint32_t *sync_ops;      /* by call: the operator around it, string */
