@@ -74,7 +74,8 @@ async function forget(page, viewport, rest) {
 // one costs more than most tests; a test whose options ask for a `context` has one of its own, and a failed one takes its
 // page along. A test that expects trouble takes it out of `troubles`: what is left at the end fails it.
 export async function runTests(tests, {program, args, only = [], allowed, rest = () => "about:blank", options = {}, timeout = PATIENCE}) {
-  const browser = await launch(program, args), usual = {viewport: {width: 1400, height: 800}, ...options};
+  // A small window: what is drawn in software takes time by its area.
+  const browser = await launch(program, args), usual = {viewport: {width: 1200, height: 640}, ...options};
   let failed = 0, passed = 0, skipped = 0, shared = null;
   for (const {name, body, options: own = {}} of tests.filter(t => !only.length || only.some(o => t.name.includes(o)))) {
     if (own.skip) {

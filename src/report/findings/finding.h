@@ -28,7 +28,7 @@ typedef enum finding_how {
     FINDING_BY_HOST,
     FINDING_HOWS
 } finding_how;
-extern const char finding_other_ranks_reason[]; /* a reason */
+extern const char finding_other_ranks_reason[];           /* a reason */
 extern const char *const finding_how_names[FINDING_HOWS]; /* the first is NULL */
 
 enum { FINDING_TEXT = 400, FINDING_EVIDENCE = 5 };

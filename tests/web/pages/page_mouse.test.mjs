@@ -36,6 +36,7 @@ test("the button before a name folds the rows of a track and unfolds them", asyn
 });
 
 test("a name dragged above another takes its track there", async page => {
+  await page.setViewportSize({width: 1400, height: 800}); // both are in view
   await open(page, "small.json");
   const twenty = keyOf(await trackOf(page, "stream 20")), seven = keyOf(await trackOf(page, "stream 7"));
   const order = async () => (await placesOf(page)).filter(p => [twenty, seven].includes(p.key)).map(p => p.key);

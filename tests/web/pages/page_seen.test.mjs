@@ -2,7 +2,7 @@
 // on eight; no click and no key is lost while the server answers; the bar on top at a large text
 import assert from "node:assert/strict";
 import {busyTime, onTrack, readChrome} from "../oracle.mjs";
-import "./start_tests.mjs";
+import "../start_tests.mjs";
 import {clickEvent, command, drawn, file, open, PATIENCE, placeOf, settled, setState, show, state, test, trackOf, until} from "../page.mjs";
 
 const small = readChrome(file("small.json")), gpu = onTrack(small, 0);
@@ -88,6 +88,7 @@ test("with a filter a box counts the rows that it shades, and so does one that i
 });
 
 test("derived rows show events of others: beside these they do not count again", async page => {
+  await page.setViewportSize({width: 1400, height: 800}); // both are in view
   await open(page, "small.json");
   const all = await state(page, "tracks"), compute = all.find(t => t.derived && t.role === "compute"), stream = await trackOf(page, "stream 7");
   const area = await dragBox(page, compute, stream);

@@ -89,8 +89,8 @@ function selectCommands(app: App): Command[] {
     command("first-event", "First event of the row", "Select", ["Shift+Home"], () => void actions.ends(false)),
     command("last-event", "Last event of the row", "Select", ["Shift+End"], () => void actions.ends(true)),
     command("clear", "Let go: timing, box, selection, pane, one after the other", "Select", ["Escape"], () => actions.clear()),
-    command("flow-back", "Follow a flow back to where it comes from (again: the next of several)", "Flows", ["["], (key) => void actions.follow("in", key)),
-    command("flow-on", "Follow a flow on to where it goes (again: the next of several)", "Flows", ["]"], (key) => void actions.follow("out", key)),
+    command("flow-back", "Follow a flow back to its source; again: the next flow, if there are several", "Flows", ["["], (key) => void actions.follow("in", key)),
+    command("flow-on", "Follow a flow to its target; again: the next flow, if there are several", "Flows", ["]"], (key) => void actions.follow("out", key)),
     command("flows-cycle", "Flow arrows: of the selection, all in view, none", "Flows", ["v"], () => {
       app.state.flows.value = nextFlowMode(app.state.flows.value);
       say(app, flowModeText(app.state.flows.value));
