@@ -36,7 +36,7 @@ typedef struct hd_convert_clock {
 /* Zero-initialised copies a trace as it is. */
 typedef struct hd_convert_options {
     size_t size;               /* of this struct; see "Options" in status.h */
-    bool ranks;                /* put even a single input under processes named by its rank; several inputs always are,
+    bool ranks;                /* processes are named by rank even if there is one input; with several they always are,
                                   except with: */
     bool apart;                /* the inputs are ranks of a job, each converted on its own: see hd_convert_job */
     bool processes;            /* the inputs are processes of one run. Several captures always are, unless `ranks` is

@@ -123,7 +123,7 @@ typedef struct hd_report_column {
 /* The best chart of a table in the HTML page. */
 typedef enum hd_report_chart {
     HD_CHART_NONE,
-    HD_CHART_BARS,    /* a bar per row, of one value or of several that add up, one behind the other */
+    HD_CHART_BARS,    /* a bar per row, of one value or of several that add up, one after the other */
     HD_CHART_SERIES,  /* two values: a value at a time is valid until the next one; a line per label */
     HD_CHART_SCATTER, /* two values above 0, on logarithmic axes; a dot per row. With two more columns: a line of the
                          third column over the first, for the rows with equal fourth */

@@ -291,7 +291,7 @@ const hd_track *hd_trace_track_at(const hd_trace *trace, uint32_t index);
 typedef struct hd_metadata {
     uint32_t key;      /* string id */
     uint32_t value;    /* string id: JSON text */
-    bool after_events; /* was behind the events */
+    bool after_events; /* was after the events */
 } hd_metadata;
 
 size_t hd_trace_metadata_count(const hd_trace *trace);

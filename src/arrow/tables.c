@@ -86,7 +86,7 @@ static const hd_arrow_column ledger[] = {
     {"detail", "u", "the first in words"}, {0}};
 static const hd_arrow_column metadata[] = {
     {"name", "u", "top-level key of the input"}, {"value", "u", "its value, as JSON"},
-    {"after_events", "b", "stood behind the events"}, {0}};
+    {"after_events", "b", "stood after the events"}, {0}};
 
 #define OF(kind) .first_kind = HD_KIND_##kind, .last_kind = HD_KIND_##kind
 static const arrow_table tables[] = {

@@ -128,7 +128,7 @@ static inline uint64_t hd_byte_reader_le(hd_byte_reader *reader, unsigned width)
     return p ? hd_le_get(p, width) : 0;
 }
 #define HD_VARINT_ENDS 0x8080808080808080u /* in a word of varints: a byte whose bit is not set ends a varint */
-/* The first varint of a word, which must end in it; `ends`: ~word & HD_VARINT_ENDS. Bytes behind it are masked out,
+/* The first varint of a word, which must end in it; `ends`: ~word & HD_VARINT_ENDS. Bytes after it are masked out,
  * then its groups of 7 bits are joined in pairs. */
 static inline uint64_t hd_varint_in_word(uint64_t word, uint64_t ends)
 {

@@ -180,7 +180,7 @@ hd_status job_files_sort(job_files *files, hd_error *err)
     return HD_OK;
 }
 
-/* The paths behind each other, each with its zero byte. */
+/* The paths after each other, each with its zero byte. */
 static hd_status pack(char **out, size_t *out_size, const job_files *files, hd_error *err)
 {
     FILE *bytes = open_memstream(out, out_size);

@@ -12,7 +12,7 @@
 #define OPTION_STRICT(at)                                                                                              \
     {                                                                                                                  \
         .name = "strict", .kind = CLI_FLAG, at,                                                                        \
-        .help = "fail if anything of an input was repaired or lost, also by its producer"                              \
+        .help = "fail if anything of an input was repaired or lost, by heddle or by its producer"                      \
     }
 
 #define OPTION_BINARY(at)                                                                                              \

@@ -73,7 +73,7 @@ static int64_t on_archive(const hd_format_part *clock, int64_t ns)
     return __builtin_add_overflow(ns, offset, &sum) ? (offset < 0 ? -INT64_MAX : INT64_MAX) : sum;
 }
 
-/* The first time of a rank's clock that is at or behind a time of the archive's. */
+/* The first time of a rank's clock that is at or after a time of the archive's. */
 static int64_t on_rank(const hd_format_part *clock, int64_t archive_ns)
 {
     int64_t low = -INT64_MAX / 2, high = INT64_MAX / 2;

@@ -34,7 +34,7 @@ bool devices_path(char *out, size_t size, const char *root, const char *format, 
 bool devices_line(char *out, size_t size, const char *path);
 /* A file of lines; NULL: none, or no file. */
 FILE *devices_open(const char *path);
-/* A number, decimal or 0x…, with nothing behind it; -1: none, or it does not fit. */
+/* A number, decimal or 0x…, with nothing after it; -1: none, or it does not fit. */
 int64_t devices_number(const char *path);
 int64_t devices_number_text(const char *text);
 /* The last component of a symbolic link's target. */

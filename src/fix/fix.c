@@ -1,7 +1,7 @@
 /* fix.c - lane repair of a file: read slices and flows, plan, copy the input with patches
  *
  * A file that is to be indented, or that is not one JSON document, cannot be patched into what is wanted: it is
- * rewritten by way of a temporary file, before or behind the repair.
+ * rewritten by way of a temporary file, before or after the repair.
  */
 #include "heddle/fix.h"
 

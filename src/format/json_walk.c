@@ -122,7 +122,7 @@ static hd_status next(hd_json_walk *w, const char **at, bool *first, char close)
             if (!is_at_end(w, *at)) return HD_OK;
             continue;
         }
-        HD_TRY(hd_walk_lose(w, p, "no comma, and no end of the list, behind a value"));
+        HD_TRY(hd_walk_lose(w, p, "no comma, and no end of the list, after a value"));
         const char *then = p;
         while (*then == '}') then = hd_json_skip_space(then + 1);
         bool stray = *then == ']' || (*then == ',' && *hd_json_skip_space(then + 1) == '{');
@@ -145,7 +145,7 @@ static hd_status read_key(hd_json_walk *w, const char **at, hd_string *key)
     if (!p) return hd_walk_damaged(w, *at, "a key is not a valid string");
     HD_TRY(decode(key, w, &text));
     p = hd_json_skip_space(p);
-    if (*p != ':') return hd_walk_damaged(w, p, "no colon behind a key");
+    if (*p != ':') return hd_walk_damaged(w, p, "no colon after a key");
     *at = hd_json_skip_space(p + 1);
     return HD_OK;
 }

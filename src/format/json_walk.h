@@ -78,12 +78,12 @@ hd_status hd_walk_skip(hd_walk_span *out, hd_json_walk *w, const char **at);
 void hd_walk_pass_over(hd_json_walk *w, const char **at);
 /* Adds the member whose value is at *at to the object being built in `rest`. */
 hd_status hd_walk_keep(hd_json_walk *w, hd_json_out *rest, hd_string key, const char **at);
-/* If *at is at `open`, moves behind it; at null, which means empty, sets *is_null. DAMAGED: neither. */
+/* If *at is at `open`, moves after it; at null, which means empty, sets *is_null. DAMAGED: neither. */
 hd_status hd_walk_enter(hd_json_walk *w, const char **at, char open, bool *is_null);
 /* The same, but any other value is skipped and reported (*is_null). *at may be NULL, which means null. */
 hd_status hd_walk_try_enter(hd_json_walk *w, const char **at, char open, bool *is_null);
 
-/* The decoded string at *at, or {NULL, 0} for any other value; moves *at behind it. Valid until the next call. DAMAGED:
+/* The decoded string at *at, or {NULL, 0} for any other value; moves *at after it. Valid until the next call. DAMAGED:
  * it is not UTF-8. */
 hd_status hd_walk_string(hd_string *out, hd_json_walk *w, const char **at);
 /* The number at *at as text; size 0: not a number. A number at the end of the text may be cut off, and is not

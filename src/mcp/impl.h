@@ -33,7 +33,7 @@ enum {
 typedef struct mcp_table {
     char name[64];
     hd_json_out columns; /* an array */
-    hd_json_out rows;    /* arrays, one behind the other */
+    hd_json_out rows;    /* arrays, one after the other */
     size_t *ends;        /* of each row in `rows` */
     size_t count, capacity;
     uint64_t total; /* rows that there are */

@@ -79,7 +79,7 @@ static void add_value(sqlite3_context *context, int count, sqlite3_value **argum
     }
 }
 
-/* Quickselect by Hoare's partition: afterwards list[at] is as if all were sorted, and nothing smaller is behind it. The
+/* Quickselect by Hoare's partition: afterwards list[at] is as if all were sorted, and nothing smaller is after it. The
  * pivot is random, so that no input order is slow. */
 static int64_t select_value(int64_t *list, size_t count, size_t at)
 {

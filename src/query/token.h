@@ -13,7 +13,7 @@ typedef struct query_token {
     size_t size;
 } query_token;
 
-/* The next token of *at … end; moves *at behind it. false: only blanks and comments are left. */
+/* The next token of *at … end; moves *at after it. false: only blanks and comments are left. */
 bool query_token_next(query_token *out, const char **at, const char *end);
 bool query_token_is(const query_token *token, const char *word); /* ASCII letters of any case */
 /* Whether a token is this name, quoted or not. */

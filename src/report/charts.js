@@ -52,7 +52,7 @@ const labelOf = (of, row) => of.label.map((i) => [of.text(row, i), of.name(i)]).
   .map(([text, name]) => /^-?\d+$/.test(text) ? (name === "device" ? "GPU" : name) + " " + text : text)
   .join(" \u00b7 ");
 
-/* A row's values: bars one behind the other, which add up, or lanes one below the other, which overlap. The longest row
+/* A row's values: bars one after the other, which add up, or lanes one below the other, which overlap. The longest row
  * fills the room. If there is little room, its label is above. */
 const NARROW = 600, LETTER = 8; // of 12 px, wide ones as well
 const bars = (of) => {

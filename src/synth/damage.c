@@ -121,7 +121,7 @@ static hd_status choose_all(damager *d, const hd_synth_damage_options *options, 
     }
     for (int kind = HD_SYNTH_TRUNCATE + 1; kind < HD_SYNTH_DAMAGE_KINDS && enough; kind++) {
         if (!(options->kinds & 1u << kind)) continue;
-        if (kind == HD_SYNTH_EMPTY && d->last == d->line_count) { /* they come behind the last event */
+        if (kind == HD_SYNTH_EMPTY && d->last == d->line_count) { /* they come after the last event */
             d->truth.hit[kind] = options->count;
             continue;
         }
@@ -191,7 +191,7 @@ static void put_nan(damager *d, const event_line *line, uint64_t turn)
     copy(d, at, line->end);
 }
 
-/* The comma behind an event is its successor's separator: a missing one joins the two. */
+/* The comma after an event is its successor's separator: a missing one joins the two. */
 static void put_comma(damager *d, const event_line *line, bool has_comma, uint64_t turn, size_t *next)
 {
     switch (has_comma ? turn % 3 : 1 + turn % 2) {

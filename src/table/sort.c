@@ -84,7 +84,7 @@ static size_t *find_columns(size_t *out_count, const hd_table *table, const char
     return columns;
 }
 
-/* The rows as cells that lie one behind the other in that order. false: no memory. */
+/* The rows as cells that lie one after the other in that order. false: no memory. */
 static bool sort_rows(hd_table *table, const sorter *s)
 {
     if (!table_unseal(table)) return false;

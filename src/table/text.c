@@ -266,7 +266,7 @@ static void put_head(table_out *out, const hd_table *table, const layout *l, con
     table_puts(out, "\n");
 }
 
-/* The bytes of the first line of a text that is wrapped; *used has the blanks behind it too. A word that is too long is
+/* The bytes of the first line of a text that is wrapped; *used has the blanks after it too. A word that is too long is
  * cut. */
 static size_t first_line(size_t *used, const char *text, size_t size, size_t room)
 {

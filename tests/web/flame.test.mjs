@@ -538,5 +538,5 @@ test("compared: what is gone is counted, marked and listed", async page => {
 
 fs.writeFileSync(path.join(folder, "blank.html"), "<!DOCTYPE html><title>blank</title>");
 const allGood = await runTests(tests, {program, only, allowed: url => url.startsWith("file://" + folder + "/"),
-  rest: () => address("blank.html")});
+  rest: () => address("blank.html"), options: {viewport: {width: 1400, height: 800}}});
 process.exit(allGood ? 0 : 1);

@@ -10,7 +10,7 @@ import os
 import sys
 
 TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tests/format")
-sys.path.insert(0, os.path.dirname(TESTS))
+sys.path.append(os.path.dirname(TESTS))  # the last: it has a pairs.py too
 from model import KERNEL, MEMCPY, MEMSET  # noqa: E402
 from wire import put, put_varint  # noqa: E402
 

@@ -3,7 +3,7 @@
  * Replaces __cxa_demangle of the C++ runtime, which has no bound: a name of 100 bytes can expand to gigabytes, and
  * linking it would make every user of the library depend on a C++ runtime. Time and memory are bounded for every name:
  * no text becomes longer than 64 KiB, and all texts of a name share 4 MiB. The spelling is that of libstdc++ except
- * where that is hard to read ("&(void f<int>(int))" is "&f<int>", ">>" behind an empty pack is "> >").
+ * where that is hard to read ("&(void f<int>(int))" is "&f<int>", ">>" after an empty pack is "> >").
  *
  * In: a mangled name. Out: text, or the name itself. Begin with demangle.c, which distinguishes the schemes; name.c,
  * type.c and expression.c are the Itanium grammar, rust*.c is v0.

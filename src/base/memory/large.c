@@ -19,7 +19,7 @@ enum { HEAD_BYTES = 64, PAGE_BYTES = 4096 };
 
 typedef struct large_head {
     size_t mapped; /* bytes, with the head; 0: malloc'ed */
-    size_t bytes;  /* behind the head */
+    size_t bytes;  /* after the head */
 } large_head;
 
 static large_head *head_of(void *list)

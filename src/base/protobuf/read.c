@@ -46,7 +46,7 @@ static bool read_fixed(uint64_t *out, const hd_proto_reader *r, size_t *at, unsi
     return true;
 }
 
-/* A tag and, unless it is of a group, its value; moves *at behind them. */
+/* A tag and, unless it is of a group, its value; moves *at after them. */
 static inline bool read_field(hd_proto_field *out, const hd_proto_reader *r, size_t *at)
 {
     uint64_t tag, size;
@@ -72,7 +72,7 @@ static inline bool read_field(hd_proto_field *out, const hd_proto_reader *r, siz
     }
 }
 
-/* Moves behind the end of a group whose start was just read. Nested groups need a stack of their numbers. */
+/* Moves after the end of a group whose start was just read. Nested groups need a stack of their numbers. */
 static bool skip_group(const hd_proto_reader *r, size_t *at, uint32_t number)
 {
     uint32_t open[HD_PROTO_GROUP_DEPTH];

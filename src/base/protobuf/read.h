@@ -51,7 +51,7 @@ static inline hd_proto_reader hd_proto_reader_of(const void *data, size_t size)
     return (hd_proto_reader){.data = (const uint8_t *)data, .size = size};
 }
 
-/* The varint at data[*at]; moves *at behind it. false: cut off, or more than 64 bits; *at is unchanged. */
+/* The varint at data[*at]; moves *at after it. false: cut off, or more than 64 bits; *at is unchanged. */
 bool hd_proto_varint(uint64_t *out, const uint8_t *data, size_t size, size_t *at);
 
 /* hd_proto_next for fields of any length. */

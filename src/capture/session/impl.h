@@ -59,7 +59,7 @@ _Static_assert(sizeof(session_event) == SESSION_EVENT_BYTES, "one line of the ca
 
 typedef enum lane_state { LANE_FREE, LANE_ACTIVE, LANE_ENDED } lane_state;
 
-/* A thread's part of the session, with its ring behind it. Lanes of threads that ended are used again. */
+/* A thread's part of the session, with its ring after it. Lanes of threads that ended are used again. */
 typedef struct session_lane {
     struct hd_ring ring;
     struct session_lane *next; /* lanes are added, never removed */
@@ -71,7 +71,7 @@ typedef struct session_lane {
     /* Of the session's thread; under the lock for statistics. */
     uint64_t written, lost;
 } session_lane;
-_Static_assert(sizeof(session_lane) <= SESSION_LANE_BYTES, "its ring begins behind it");
+_Static_assert(sizeof(session_lane) <= SESSION_LANE_BYTES, "its ring begins after it");
 
 /* What another process needs to complete the file if this one is killed. In memory that is shared with the process that
  * records, if there is one; the lanes follow. What is in it is read there without any trust. */
@@ -87,7 +87,7 @@ typedef struct session_live {
     hd_session_stats gone; /* of threads that ended; under the lock */
     atomic_uint_least64_t log_used;
 } session_live;
-_Static_assert(sizeof(session_live) <= SESSION_LIVE_BYTES, "the log begins behind it");
+_Static_assert(sizeof(session_live) <= SESSION_LIVE_BYTES, "the log begins after it");
 
 /* In the log are entries of lists and facts that the file may not have yet: each such a head, and its bytes. */
 

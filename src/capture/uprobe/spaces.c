@@ -81,7 +81,7 @@ const uprobe_elf *uprobe_module_elf(uprobe_module *module, uint32_t pid)
 
 /* ---- mappings ---- */
 
-/* The first mapping that ends behind an address. */
+/* The first mapping that ends after an address. */
 static uint32_t place_of(const uprobe_process *process, uint64_t address)
 {
     const uprobe_mapping *mappings = process->mappings;

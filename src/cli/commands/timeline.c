@@ -102,7 +102,7 @@ static void print_block(const picture *p, int64_t busy, int64_t length)
     cli_print(p->run, "%s", (p->ascii ? ascii : blocks)[height]);
 }
 
-/* The cells of a row; *cell is the first of them, and is moved behind them. */
+/* The cells of a row; *cell is the first of them, and is moved after them. */
 static void print_cells(const picture *p, size_t row, size_t *cell)
 {
     for (uint64_t column = 0; column < p->width && !p->run->out_error; column++) {

@@ -1,4 +1,4 @@
-/* patch_lanes.c - names and order of new lanes, behind the last event */
+/* patch_lanes.c - names and order of new lanes, after the last event */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -110,7 +110,7 @@ static bool is_key_char(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || hd_is_digit(c);
 }
 
-/* Where the next "key=" begins at or behind `at`: at the start, or behind a blank, a comma or "==> ". */
+/* Where the next "key=" begins at or after `at`: at the start, or after a blank, a comma or "==> ". */
 static const char *next_key(size_t *out_size, const char *start, const char *at, const char *end)
 {
     for (const char *equals = at; (equals = memchr(equals, '=', (size_t)(end - equals))); equals++) {

@@ -154,7 +154,7 @@ static void parse_what(perfscript_header *out, const char *text, size_t size)
 
 /* ---- the line ---- */
 
-/* A period before the event of a line without a time: by its columns, which pid and tid do not fill, or behind a cpu.
+/* A period before the event of a line without a time: by its columns, which pid and tid do not fill, or after a cpu.
  */
 static size_t cut_period(perfscript_header *out, const char *text, size_t size)
 {

@@ -230,7 +230,7 @@ typedef struct cpu_sample {
     int64_t count;
     size_t at; /* where its addresses begin, in words */
     size_t depth;
-    bool removed[2]; /* frames of the signal handler, behind the leaf */
+    bool removed[2]; /* frames of the signal handler, after the leaf */
 } cpu_sample;
 
 typedef struct cpu_profile {

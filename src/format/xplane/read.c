@@ -123,7 +123,7 @@ typedef struct space {
     uint64_t at;
 } space;
 
-/* Where a plane begins at or behind `at`; the end of the file if none does. */
+/* Where a plane begins at or after `at`; the end of the file if none does. */
 static hd_status find_plane(uint64_t *out, space *s, uint64_t at)
 {
     while (at < s->pieces.size) {
@@ -175,7 +175,7 @@ static hd_status add_text(space *s, uint32_t number, hd_proto_span text)
     return HD_OK;
 }
 
-/* `size` bytes behind a header, in memory; all there are, if there are fewer. */
+/* `size` bytes after a header, in memory; all there are, if there are fewer. */
 static hd_status read_content(space *s, uint32_t number, uint64_t from, uint64_t size)
 {
     xplane_reader *r = s->r;

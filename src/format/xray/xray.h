@@ -74,7 +74,7 @@ uint32_t xray_name(xray_reader *r, uint32_t function);
 /* Cycles as floored nanoseconds and picoseconds; false: beyond the range of times. */
 bool xray_time(int64_t *out_ns, uint32_t *out_ps, const xray_reader *r, uint64_t tsc);
 
-/* naive.c, fdr.c: all behind the header */
+/* naive.c, fdr.c: all after the header */
 hd_status xray_read_naive(xray_reader *r);
 hd_status xray_read_fdr(xray_reader *r);
 

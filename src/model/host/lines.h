@@ -1,4 +1,4 @@
-/* lines.h - which line of the user's code is behind a place on a thread, or behind a GPU activity
+/* lines.h - which line of the user's code a place on a thread, or a GPU activity, comes from
  *
  * In: a scope, places. Out: by place the Python frame of the user that is innermost around it; where none of the user is
  * around, that of a library (model/roles/frames.h). Frames are slices of Python functions, and those of the recorded

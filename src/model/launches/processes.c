@@ -17,7 +17,7 @@
 
 /* Evidence that a process owns a track, or all tracks of a GPU. */
 struct launch_tie {
-    uint32_t of, process; /* of: lane, or the track of the GPU behind the last lane */
+    uint32_t of, process; /* of: lane, or the track of the GPU after the last lane */
     uint64_t certain, possible, seen;
     double mean, squares; /* of the delay between call and activity, in ns */
 };

@@ -134,7 +134,7 @@ static inline uint32_t gpu_process_of(const gpu_scope *scope, uint32_t work)
     return gpu_process_at(scope, launch == HD_NONE ? l->works[work].track : l->launches[launch].track);
 }
 
-/* The work that is a slice; the first behind it where none is. */
+/* The work that is a slice; the first after it where none is. */
 uint32_t gpu_work_at(const gpu_scope *scope, uint32_t row);
 
 static inline bool gpu_is_listed(const gpu_scope *scope, int64_t time)

@@ -60,7 +60,7 @@ typedef struct gpu_span {
 } gpu_span;
 typedef struct gpu_spans {
     gpu_span *list;
-    int64_t *before; /* length of all before each, and of all behind the last */
+    int64_t *before; /* length of all before each, and of all after the last */
     size_t count;
 } gpu_spans;
 /* Of count spans in any order, which it sorts; takes the list, an hd_large. false: no memory, the list is freed. */

@@ -163,7 +163,7 @@ static hd_status find_steps(gpu_trust *t, const gpu_scope *s, const launch_state
 
 /* ---- the whole ---- */
 
-/* Launches behind the last of their process that has activities lack theirs because the recording ended. */
+/* Launches after the last of their process that has activities lack theirs because the recording ended. */
 static void find_launches(gpu_trust *t, const launch_states *of, uint8_t *lacks)
 {
     const hd_launches *l = of->s->launches;

@@ -49,7 +49,7 @@ const hd_check_code check_codes[CHECK_CODES] = {
          "and shares; `heddle report kernels` names it"},
     [CHECK_CLOCKS_APART] =
         {"clocks-apart", "error",
-         "all GPU activities of a device begin before or behind their launches by more than the launches take",
+         "all GPU activities of a device begin before or after their launches by more than the launches take",
          "CPU and GPU have clocks of their own: delays, idle time and steps are wrong; record with clocks that are "
          "joined"},
     [CHECK_GPU_BEYOND] =

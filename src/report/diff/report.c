@@ -79,7 +79,7 @@ static const hd_report_column steps_columns[] = {
     {"device", HD_VALUE_INT, "null: the process has no device number"},
     {"step", HD_VALUE_STRING, "its name; null: the recording, as there are no steps"},
     {"length", HD_VALUE_DURATION, "of its window on the device"},
-    {"compared", HD_VALUE_BOOL, "no: warm-up, behind a missing step, or without a counterpart"},
+    {"compared", HD_VALUE_BOOL, "no: warm-up, after a missing step, or without a counterpart"},
     {"input", HD_VALUE_COUNT, "place of its file among those of the side, from 0 on"},
     {"start", HD_VALUE_TIME, "when it begins on the host, by the clock of its file; null: the recording"},
     {"pair", HD_VALUE_INT, "steps of one number are compared with each other; null: not pair by pair"},

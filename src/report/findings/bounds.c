@@ -293,7 +293,7 @@ static bool bound_one(findings *f, uint32_t index)
     }
     if (of->is_of_host || of->frees_waits) bound_by_host(f, index);
     if (of->is_unordered && of->frees_queues)
-        set_not_known(of, "activities behind it overlap others of their queue, so what they wait for is not known");
+        set_not_known(of, "activities after it overlap others of their queue, so what they wait for is not known");
     bool is_worth = findings_is_worth(f, of->saves);
     if (of->has_other_ranks && is_worth) {
         set_not_known(of, finding_other_ranks_reason);

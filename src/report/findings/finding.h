@@ -91,7 +91,7 @@ typedef struct finding {
     bool is_of_host;      /* never below the busy time of a device */
     bool needs_waits;     /* its time is on the path only if other queues wait for it, by events */
     bool has_other_ranks; /* in its time may be waiting for ranks that are not there */
-    bool is_unordered;    /* activities behind it overlap others of their queue: what they wait for is not known */
+    bool is_unordered;    /* activities after it overlap others of their queue: what they wait for is not known */
     bool may_overlap;     /* by host: the queues of a device may overlap more than they did, and it save more */
     bool is_of_all_ranks; /* its cause is on the host, and slows the ranks that are not in the trace too */
 } finding;
@@ -277,7 +277,7 @@ size_t findings_first_claim(const findings *f, uint32_t of);
 int64_t findings_claimed_time(const findings *f, uint32_t of);
 /* Of the last finding "X of Y (p %)", for its sentence. Returns out. */
 const char *findings_amount(char out[96], const finding *of);
-#define FINDINGS_S(count) ((count) == 1 ? "" : "s") /* behind a noun */
+#define FINDINGS_S(count) ((count) == 1 ? "" : "s") /* after a noun */
 bool findings_begins(hd_string text, const char *word);
 
 /* api.c */

@@ -1,4 +1,4 @@
-/* lines.c - the line of the user's code behind a finding */
+/* lines.c - the line of the user's code that a finding is about */
 #include "model/host/lines.h"
 
 #include <stdio.h>

@@ -407,7 +407,7 @@ static const hd_report_column idle_columns[] = {
     {"cause", HD_VALUE_STRING,
      "host: the launch had not begun; sync: the host waited for the GPU; launch: the call was under way; dependency: a "
      "wait for an event was in the queue; transfer: another device sent or copied; device: none of these, though "
-     "queued in time; unknown: no launch; outside: before or behind all work"},
+     "queued in time; unknown: no launch; outside: before or after all work"},
     {"gaps", HD_VALUE_COUNT, "stretches in which nothing runs"},
     {"total", HD_VALUE_DURATION, "sum of their lengths"},
     {"share", HD_VALUE_DECIMAL, "percent of idle"},

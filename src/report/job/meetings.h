@@ -182,7 +182,7 @@ bool job_lateness_add(job_lateness *lateness, const job_arrival *arrival);
 /* After the last arrival: when they are added again, each(user, …) gets the steps by member, then start, with their
  * values; z is that among the members of the same role that have the step. false: no memory. */
 bool job_lateness_again(job_lateness *lateness, job_each_step *each, void *user);
-bool job_lateness_end(job_lateness *lateness); /* behind the last of the second time */
+bool job_lateness_end(job_lateness *lateness); /* after the last of the second time */
 void job_lateness_deinit(job_lateness *lateness);
 
 #endif

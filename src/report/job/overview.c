@@ -517,7 +517,7 @@ static const hd_report_column behind_columns[] = {
     {"rank", HD_VALUE_INT, "of the job; where it is not known, the place of the file"},
     {"device", HD_VALUE_INT, "of the GPU"},
     {"group", HD_VALUE_STRING,
-     "of processes, as the trace names it; tp from 2: that of the groups tp whose lowest rank is 2"},
+     "the process group, as the trace names it; tp from 2: of several groups tp the one whose lowest rank is 2"},
     {"stream", HD_VALUE_INT, "used as the group if that has no name"},
     {"point_to_point", HD_VALUE_BOOL, "sends and receives are counted separately"},
     {"sequence", HD_VALUE_INT, "of its last collective; null: it is a member of the group, and has none"},

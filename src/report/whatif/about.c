@@ -75,7 +75,7 @@ static const hd_report_column parts_columns[] = {
 static const hd_report_column ledger_columns[] = {
     {"code", HD_VALUE_STRING, "what was left out"},
     {"rows", HD_VALUE_COUNT, "how many; for damage how often"},
-    {"first_row", HD_VALUE_COUNT, "the first, from 1 on behind the head"},
+    {"first_row", HD_VALUE_COUNT, "the first, from 1 on after the head"},
     {"meaning", HD_VALUE_STRING, "in a sentence"},
     {0},
 };

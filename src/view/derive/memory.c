@@ -189,8 +189,8 @@ static bool fill_series(view_track *track, view_scene *scene, const memory_point
 static bool describe(view_track *out, const memory_point *point, bool totals)
 {
     static const char total_detail[] = "Bytes that the framework's allocator has handed out, and those that it holds, "
-                                       "behind each allocation and each free ([memory] instants).";
-    static const char sum_detail[] = "Bytes allocated less bytes freed since the recording began, behind each "
+                                       "after each allocation and each free ([memory] instants).";
+    static const char sum_detail[] = "Bytes allocated less bytes freed since the recording began, after each "
                                      "allocation and each free ([memory] instants); what was allocated before is not "
                                      "known.";
     char name[80] = "Memory";

@@ -20,7 +20,7 @@ static hd_status refuse(hd_error *err, const char *name, const char *value, cons
                         value ? "'" : "", value ? value : "missing", value ? "'" : "", wanted);
 }
 
-/* A decimal integer at *text; moves *text behind it. */
+/* A decimal integer at *text; moves *text after it. */
 static bool take_int(int64_t *out, const char **text)
 {
     char *end;
@@ -125,7 +125,7 @@ hd_status view_param_range(int64_t *out_from, int64_t *out_until, const view_req
     int64_t start = view_scene_start(scene), from, until;
     HD_TRY(view_param_int_or(&from, request, "from", INT64_MIN, INT64_MAX, INT64_MIN, err));
     HD_TRY(view_param_int_or(&until, request, "until", INT64_MIN, INT64_MAX, INT64_MAX, err));
-    if (from > until) return refuse(err, "until", view_param_text(request, "until"), "at or behind parameter from");
+    if (from > until) return refuse(err, "until", view_param_text(request, "until"), "at or after parameter from");
     /* the whole range is any data; INT64_MIN means no time */
     if (!view_param_text(request, "from") || __builtin_add_overflow(from, start, out_from))
         *out_from = from < 0 ? INT64_MIN + 1 : INT64_MAX;

@@ -124,7 +124,7 @@ static inline row_slice row_read(row_reader *reader, uint64_t position)
                        s.name, s.row, s.flags};
 }
 
-/* Position of the first slice that starts at or behind a relative time. */
+/* Position of the first slice that starts at or after a relative time. */
 uint64_t row_lower_bound(row_reader *reader, int64_t time);
 
 /* A row of table rows, whose list is taken over (malloc'ed). */

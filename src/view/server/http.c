@@ -50,7 +50,7 @@ static hd_status parse_query(view_target *out, char *at, const char *text, const
             if (!name || !value)
                 return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
                                     "the address has a parameter that is not text: a '%%' needs two hexadecimal digits "
-                                    "behind it, and what they make must be UTF-8");
+                                    "after it, and what they make must be UTF-8");
             if (view_target_param(out, name))
                 return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "parameter %.40s is given twice", name);
             out->params[out->param_count++] = (view_param){name, value};

@@ -98,7 +98,7 @@ static hd_status run_through(view_sql_run *run, hd_error *err)
     return status == HD_END ? HD_OK : status;
 }
 
-/* The statement at *at, which is moved behind it; NULL: none. */
+/* The statement at *at, which is moved after it; NULL: none. */
 static hd_status prepare_next(view_sql_run *run, const char **at, const char *sql, size_t size, hd_error *err)
 {
     hd_error failure = {0};
@@ -129,7 +129,7 @@ static hd_status prepare(view_sql_run *run, const char *sql, size_t size, hd_err
     hd_statement_free(run->statement);
     run->statement = first;
     if (is_last) return HD_OK;
-    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, end, "a query behind a query: ask for one after the other");
+    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, end, "a query after a query: ask for one after the other");
 }
 
 hd_status view_sql_begin(view_sql_run *out, view_session *session, const char *sql, size_t size, int64_t timeout_ms,

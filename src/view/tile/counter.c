@@ -92,7 +92,7 @@ static bounds bounds_of(const view_series *series, size_t from, size_t until)
     return b;
 }
 
-/* The first sample from `from` on at or behind a time. */
+/* The first sample from `from` on at or after a time. */
 static size_t sample_at(const view_series *series, size_t from, int64_t time, int64_t zero_ns)
 {
     size_t step = 1, low = from, high = series->count;

@@ -15,7 +15,7 @@ import sys
 import tempfile
 from decimal import Decimal
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2]))
+sys.path.append(str(pathlib.Path(__file__).parents[2]))
 from wire import fields, signed  # noqa: E402
 
 ADDED = {"bytes", "grid", "block", "registers per thread", "shared memory", "long_name"}

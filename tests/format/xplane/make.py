@@ -4,7 +4,7 @@
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2]))
+sys.path.append(str(pathlib.Path(__file__).parents[2]))
 from wire import put  # noqa: E402
 
 

@@ -380,7 +380,7 @@ const cli_command cmd_diff = {
         "within them by name, grid and order: what was renamed, split, fused, or moved to another stream or into a "
         "graph "
         "is one row. Rows are those that change beyond noise and by --min.\n\n"
-        "Warm-up is left out: the first of four steps or more, and those behind it that take much longer than the "
+        "Warm-up is left out: the first of four steps or more, and those after it that take much longer than the "
         "rest.\n\n"
         "Nothing is concluded where a side is empty or cannot be read, where GPU, ranks, or what can be trusted "
         "differ, or "

@@ -115,7 +115,7 @@ hd_status perfetto_group_ident(hd_ident *out, perfetto_reader *reader, uint32_t 
 
 /* ---- streams of GPUs ---- */
 
-/* "stream 7", "Stream #7", "GPU 0": the number behind a word. */
+/* "stream 7", "Stream #7", "GPU 0": the number after a word. */
 static bool number_behind(int64_t *out, hd_string s, const char *word)
 {
     size_t i = strlen(word);

@@ -5,7 +5,7 @@
 
 enum { LEAST_NS = 5000 };
 
-/* How long a kernel that could run waits for an event behind a kernel of another queue; 0: it does not. */
+/* How long a kernel that could run waits for an event after a kernel of another queue; 0: it does not. */
 static int64_t held_back(const findings *f, uint32_t node)
 {
     const hd_graph *g = f->graph;
@@ -78,7 +78,7 @@ const finding_rule finding_event_wait = {
     .about.severity = "warning",
     .about.meaning = "streams take turns, as each waits for events of the others",
     .about.advice =
-        "Wait only for what is needed: record the event right behind the kernel that makes the data, and wait right "
+        "Wait only for what is needed: record the event right after the kernel that makes the data, and wait right "
         "before the one that reads it (event.record(stream), stream.wait_event(event)), not for a whole stream "
         "(wait_stream, cudaStreamWaitEvent on its last event).",
     .find = find,

@@ -26,7 +26,7 @@ static uint8_t *find_hiding(const gpu_scope *s)
     return out;
 }
 
-/* Between host and device, on the stream of kernels: those behind it wait for it. */
+/* Between host and device, on the stream of kernels: those after it wait for it. */
 static bool is_in_line(const findings *f, uint32_t node, void *user)
 {
     const uint8_t *is_hiding = user;

@@ -1,6 +1,6 @@
 /* judge.c - what is wrong in the collectives of a group: missing, different, unfinished
  *
- * A group is judged up to its first collective that some rank did not enqueue, or that does not end: those behind it are
+ * A group is judged up to its first collective that some rank did not enqueue, or that does not end: those after it are
  * consequences. What a ring may have lost is never missing.
  */
 #include <stdio.h>

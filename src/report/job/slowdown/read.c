@@ -160,7 +160,7 @@ static bool make_visits(slow_job *j)
 
 typedef struct reading {
     slow_job *j;
-    bool whole; /* ops are made visits behind the last summary */
+    bool whole; /* ops are made visits after the last summary */
 } reading;
 
 static hd_status add_summary(void *user, size_t place, const job_cells *cells, hd_error *err)

@@ -56,7 +56,7 @@ let running: Running | null = null;
 let stepping: AbortController | null = null;
 const steps = new Turns();
 
-// A place in the order of hits: at a time, or behind an event that starts then.
+// A place in the order of hits: at a time, or after an event that starts then.
 export interface Place {
   time: number; // global
   event: EventRef | null;

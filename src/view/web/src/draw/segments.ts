@@ -21,7 +21,7 @@ export function segmentsOf(row: SliceRow, columnNs: number): Segments {
   return found;
 }
 
-// Place of the first segment that ends behind a time.
+// Place of the first segment that ends after a time.
 export function firstBehind(segments: Segments, time: number): number {
   let low = 0;
   let high = segments.count;
