@@ -218,7 +218,8 @@ static hd_status read_names(reader *r)
         bool more = *r->p == ',';
         r->p += more;
         skip_lines(r);
-        if (!more && *r->p != ']') return refuse(r, r->p, "after a name stands a comma, or the ] that ends the array");
+        if (!more && *r->p != ']')
+            return refuse(r, r->p, "a name is followed by a comma, or by the ] that ends the array");
     } while (*r->p != ']');
     r->p++;
     return HD_OK;
@@ -277,7 +278,7 @@ static hd_status read_key(unsigned *out, reader *r)
     r->seen |= 1u << *out;
     r->p += size;
     skip_blanks(r);
-    if (*r->p != '=') return refuse(r, r->p, "after a key stands =");
+    if (*r->p != '=') return refuse(r, r->p, "a key is followed by =");
     r->p++;
     skip_blanks(r);
     return HD_OK;
