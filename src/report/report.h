@@ -50,6 +50,9 @@ bool job_doubt_of_rank(uint32_t *out, struct gpu_texts *texts, const uint32_t *d
  * job/job.c */
 hd_status job_of_input(hd_job **out, const hd_report_input *input, hd_error *err);
 
+/* The two runs that diff compares: "before", "after". */
+extern const char *const diff_side_names[2];
+
 /* Cells. HD_NO_NUMBER and HD_NO_TIME, which are one value, become null; so does HD_STRING_NONE. */
 void report_cell_int(hd_table_builder *builder, int64_t value);
 void report_cell_string(hd_table_builder *builder, const hd_trace *trace, uint32_t id);

@@ -12,7 +12,7 @@
 #include "base/json/write.h"
 #include "base/text/ends.h"
 #include "heddle/parquet.h"
-#include "report/html.h"
+#include "report/html/html.h"
 
 static hd_status put(hd_sink sink, const char *text)
 {

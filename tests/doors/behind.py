@@ -28,7 +28,7 @@ SQL = {
     "metadata": "select name, value from metadata",
 }
 #: What tells of the file: where in it a row stands, its size, how many events it takes to say the same, their order (which is the first of equals), and what was
-#: lost when it was read; who wrote it, which some formats say by themselves. info.samples is told of perf script alone. (Table: columns; none: all of them.)
+#: lost when it was read; who wrote it, which some formats say by themselves. info.samples is filled for perf script only. (Table: columns; none: all of them.)
 OF_THE_FILE = {
     "": ("id", "row", "offset", "other_offset"),
     "info.file": ("format", "path", "compression", "input_bytes", "stored_bytes", "losses", "repairs", "notes", "events", "bytes_per_event",

@@ -2,7 +2,7 @@
 //
 //   node compare.mjs HEDDLE ENGINE.mjs ENGINE.wasm FILE...
 //
-// Only what has to differ is left out: the session's id, revisions, which count changes, and measured times.
+// Members that always differ are left out: the session's id, revisions, which count changes, and measured times.
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";

@@ -1,4 +1,4 @@
-/* read_at.h - bytes of an open file at an offset, for what has a descriptor and needs no hd_input */
+/* read_at.h - bytes of an open file at an offset, for callers that have a descriptor instead of an hd_input */
 #ifndef HD_BASE_IO_READ_AT_H
 #define HD_BASE_IO_READ_AT_H
 

@@ -62,7 +62,6 @@ typedef enum diff_kind {
     DIFF_KINDS
 } diff_kind;
 extern const char *const diff_kind_names[DIFF_KINDS];
-extern const char *const diff_side_names[2];
 
 /* An operator or range, or a module, below the others of its kind around it. */
 GPU_KEY

@@ -16,7 +16,7 @@
 #include "base/text/ends.h"
 #include "heddle/convert.h"
 #include "heddle/view.h"
-#include "report/html_page.h"
+#include "report/html/page.h"
 
 enum { PAGE_BYTES = 64 << 20, STEP = 3 << 16 /* whole groups of base64 */ };
 

@@ -1,7 +1,7 @@
 // The chart of a table, drawn as on the page that `heddle report -o FILE.html` writes.
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { drawChart } from "../../../../report/charts";
+import { drawChart } from "../../../../report/html/charts";
 import type { ReportColumn, ReportTable } from "../data/model";
 import { cellText, type Row } from "./report_rows";
 

@@ -4,7 +4,7 @@
  * it, the page is the tables of its reports. Cells are written as in text output; numbers are in data-v as well, for
  * html.js. All text goes through html_text, which escapes HTML.
  */
-#include "report/html_page.h"
+#include "report/html/page.h"
 
 #include <inttypes.h>
 #include <math.h>

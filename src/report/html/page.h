@@ -1,6 +1,6 @@
-/* html_page.h - shared by the parts of the HTML page: inputs, cells of their reports, text as HTML
+/* page.h - shared by the parts of the HTML page: inputs, cells of their reports, text as HTML
  *
- * In: reports. Out: one page: headline, findings, pictures (html_head.c, html_pictures.c, html_diff.c), tables (html.c). Begin with
+ * In: reports. Out: one page: headline, findings, pictures (head.c, pictures.c, diff.c), tables (html.c). Begin with
  * html.c.
  */
 #ifndef HD_REPORT_HTML_PAGE_H
@@ -8,7 +8,7 @@
 
 #include "base/json/write.h"
 #include "heddle/trace.h"
-#include "report/html.h"
+#include "report/html/html.h"
 
 /* Limits that allow sending the page by mail: its total size, and that of the part before tables, which get the
  * rest. */
@@ -59,17 +59,17 @@ hd_string html_file(const char *path);
 /* "rank 3", else the file's name; "" for a single input. */
 void html_input_name(hd_json_out *out, const html_page *page, const html_input *input);
 
-/* html_head.c */
+/* head.c */
 void html_title(html_page *page);
 void html_head(html_page *page);
 /* The first things to do for one input; for all inputs those that save most, one per code. */
 void html_findings(html_page *page, const html_input *inputs, size_t count);
 
-/* html_pictures.c */
+/* pictures.c */
 void html_timeline(html_page *page, const html_input *input);
 void html_flame(html_page *page, const html_input *input);
 
-/* html_diff.c: all above the tables of a diff; leaves a section open */
+/* diff.c: all above the tables of a diff; leaves a section open */
 void html_diff(html_page *page, const hd_report_part *part);
 
 #endif

@@ -1,11 +1,11 @@
-/* html_diff.c - the head of the page of a diff: the verdict, steps on both sides, what they are made of, what changed */
+/* diff.c - the head of the page of a diff: the verdict, steps on both sides, what they are made of, what changed */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "heddle/names.h"
-#include "report/diff/diff.h"
-#include "report/html_page.h"
+#include "report/html/page.h"
+#include "report/report.h"
 #include "trace/text.h"
 
 enum { WIDTH = 1000, ROWS_SHOWN = 15, PARTS = 5 };

@@ -1,11 +1,11 @@
-/* html_head.c - the first screen of the page: what ran, where the time goes, and what to do first */
+/* head.c - the first screen of the page: what ran, where the time goes, and what to do first */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/sorted.h"
-#include "report/html_page.h"
+#include "report/html/page.h"
 
 /* ---- sums ---- */
 

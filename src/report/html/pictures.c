@@ -1,4 +1,4 @@
-/* html_pictures.c - the timeline and the flame graph of one input, drawn without scripts */
+/* pictures.c - the timeline and the flame graph of one input, drawn without scripts */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "base/memory/vector.h"
 #include "base/sorted.h"
 #include "heddle/names.h"
-#include "report/html_page.h"
+#include "report/html/page.h"
 
 /* ---- timeline: a strip per track, a column as high as it is busy, in the colour of what took most of it ---- */
 
