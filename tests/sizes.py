@@ -5,7 +5,7 @@ are taken (--all)."""
 import re
 import struct
 
-LARGEST, HUGE = 5 << 20, 20 << 20
+LARGEST, HUGE = 5 << 20, 16 << 20
 
 
 def options(parser):

@@ -146,7 +146,7 @@ test("a dropped file is opened beside those that are there", async page => {
 
 // ---- several ranks ----
 
-test("eight ranks stand on one axis", async page => {
+test("eight ranks stand on one axis, and why their collectives cannot align them is said", async page => {
   await open(page, Array.from({length: 8}, (_, rank) => `rank${rank}.json`));
   const session = await state(page, "session"), tracks = await state(page, "tracks");
   assert.deepEqual(session.traces.map(t => t.rank), [0, 1, 2, 3, 4, 5, 6, 7]);
@@ -156,6 +156,8 @@ test("eight ranks stand on one axis", async page => {
   const whole = await state(page, "whole");
   assert.ok(starts.every(s => s === starts[0]), starts.join());
   assert.ok(whole.until - whole.from < 1.2 * (small.end - small.start), JSON.stringify(whole));
+  await until(page, () => document.querySelector("#fidelity").textContent.includes("ranks are not aligned: groups of collectives have no names"));
+  assert.ok((await state(page, "session")).traces.every(t => t.offset_ns === t.told_ns));
   // Each is one row, of its GPU; a key opens it, and what is below has no label twice.
   const rows = () => page.evaluate(() => window.heddle.app.layout().places.map(({track, collapsed, depth}) => [track.role, collapsed, depth]));
   assert.deepEqual(await rows(), session.traces.map(() => ["rank", true, 0]));
@@ -227,8 +229,8 @@ const GARBAGE = ["#", "#r=", "#r=5~4", "#r=NaN~Infinity", "#r=-92233720368547758
   "#collapsed=&hidden=0.0-99999999", "#" + "x".repeat(40000), "#__proto__=1&constructor=2", "#tab=none&tool=none"];
 test("garbage in the address makes a view all the same", async page => {
   const server = await view("small.json");
-  for (const hash of GARBAGE) {
-    await page.goto(rest(server.url));
+  for (const [n, hash] of GARBAGE.entries()) { // some of a page that starts, the others of one that is there: one function reads both
+    if (n % 6 === 0) await page.goto(rest(server.url));
     await page.goto(server.url + hash);
     await settled(page);
     const range = await state(page, "range"), whole = await state(page, "whole");
