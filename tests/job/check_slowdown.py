@@ -157,7 +157,7 @@ def check(heddle, paths, stage_of=lambda rank: None):
 
 def make(heddle, folder, *options):
     folder.mkdir()
-    run(heddle, "synth", "-q", "--ranks", RANKS, "--steps", 10, "--layers", 4, "--no-python", "--host-ranks", RANKS, *options, "-o", folder / "t.json")
+    run(heddle, "synth", "-q", "--ranks", RANKS, "--steps", 6, "--layers", 4, "--no-python", "--host-ranks", RANKS, *options, "-o", folder / "t.json")
     return [folder / f"t_rank{r}.json" for r in range(RANKS)]
 
 
