@@ -2,8 +2,8 @@
 # Installs what Heddle's build and tests need and this machine lacks (Debian and Ubuntu).
 # Quiet and without the network when nothing is missing.
 #   tools/setup.sh          what `make` and `make demo` need; the modules that the page is built with (in src/view/web)
-#   tools/setup.sh test-packages  and the packages that `make test` needs besides: its build looks for some of them
-#   tools/setup.sh test     and what drives the browser, speedscope and Perfetto (in tests/web), CUPTI (in tests/capture), peers (in build/peers)
+#   tools/setup.sh test-packages  and the packages that the build of the tests needs besides
+#   tools/setup.sh test     and those that the tests run (`make test` builds meanwhile), and what drives the browser, speedscope and Perfetto (in tests/web), CUPTI (in tests/capture), peers (in build/peers)
 #   tools/setup.sh bench    and what `make bench` needs besides
 #   tools/setup.sh dist     and what `make dist` needs besides: archives to link in, and what builds those that Debian lacks
 #   tools/setup.sh dist-aarch64  and the compiler for aarch64, with qemu-user to try what it makes
@@ -15,19 +15,19 @@ set -eu
 
 packages="gcc g++ clang meson ninja-build pkg-config python3 libisal-dev libzstd-dev libxxhash-dev
           libotf2-trace-dev libexpat1-dev libmicrohttpd-dev libsqlite3-dev libedit-dev libdw-dev liblzma-dev otf2-tools protobuf-compiler libcmocka-dev zstd clang-format libclang-rt-14-dev
-          nodejs npm"
+          nodejs ca-certificates"
 case "${1:-}" in
-test | test-packages) packages="$packages time linux-perf trace-cmd abigail-tools valgrind chromium-headless-shell python3-pip python3-dev python3-venv zsh fish cmake
-                          libopenmpi-dev openmpi-bin libmpich-dev mpich iproute2" ;;
+test | test-packages) packages="$packages time python3-pip python3-dev libopenmpi-dev openmpi-bin libmpich-dev mpich" ;;
 dist) packages="$packages dpkg-dev nasm make libelf-dev zlib1g-dev libbz2-dev python3-dev python3-venv" ;;
 dist-aarch64) packages="$packages dpkg-dev python3-venv make libelf-dev zlib1g-dev libbz2-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" ;;
 musl) packages="$packages musl-tools dpkg-dev nasm make" ;;
 wasm) packages="$packages dpkg-dev make tcl python3-pip" ;;
-site) packages="python3 python3-pip python3-venv nodejs npm chromium-headless-shell" ;;
+site) packages="python3 python3-pip python3-venv nodejs ca-certificates chromium-headless-shell" ;;
 deb) packages="build-essential debhelper dpkg-dev lintian debootstrap gcc meson ninja-build pkg-config python3 libisal-dev libzstd-dev libxxhash-dev
-               libotf2-trace-dev libexpat1-dev libmicrohttpd-dev libsqlite3-dev libedit-dev libdw-dev libelf-dev liblzma-dev nodejs npm" ;;
+               libotf2-trace-dev libexpat1-dev libmicrohttpd-dev libsqlite3-dev libedit-dev libdw-dev libelf-dev liblzma-dev nodejs ca-certificates" ;;
 bench) packages="$packages libsimdjson-dev isal time python3-otf2 chromium" ;;
 esac
+if [ "${1:-}" = test ]; then packages="$packages linux-perf trace-cmd abigail-tools valgrind chromium-headless-shell python3-venv zsh fish cmake iproute2"; fi
 root=$(dirname "$0")/..
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
@@ -55,22 +55,47 @@ for package in $packages; do
     if [ "$package" = libclang-rt-14-dev ] && ! grep -qs '^VERSION_ID="12"' /etc/os-release; then continue; fi
     # pkg-config may be provided by pkgconf.
     if [ "$package" = pkg-config ] && command -v pkg-config >/dev/null; then continue; fi
-    # Node.js may come from elsewhere, with or without npm in its package.
+    # Node.js may come from elsewhere.
     if [ "$package" = nodejs ] && command -v node >/dev/null; then continue; fi
-    if [ "$package" = npm ] && command -v npm >/dev/null; then continue; fi
     # So may Python.
     if [ "$package" = python3-pip ] && python3 -m pip --version >/dev/null 2>&1; then continue; fi
     if [ "$package" = python3-venv ] && python3 -c "import venv, ensurepip" >/dev/null 2>&1; then continue; fi
     missing="$missing $package"
 done
 
+# npm, which Debian makes of 350 packages, is one file at the registry that it installs from.
+fetch_npm() {
+    npm=$root/build/npm-tool
+    if cmp -s "$root/tools/npm.txt" "$npm/.heddle-lock"; then return; fi
+    rm -rf "$npm"
+    mkdir -p "$npm"
+    # shellcheck disable=SC2046 # an address and a digest
+    python3 - "$npm" $(grep -v '^#' "$root/tools/npm.txt") <<'PYTHON' && cp "$root/tools/npm.txt" "$npm/.heddle-lock"
+import base64, hashlib, io, os, re, sys, tarfile, urllib.request
+folder, path, integrity = sys.argv[1:]
+registry = os.environ.get("NPM_CONFIG_REGISTRY") or os.environ.get("npm_config_registry")
+settings = os.path.expanduser("~/.npmrc")
+if not registry and os.path.exists(settings):
+    registry = dict(re.findall(r"(?m)^(registry)\s*=\s*(\S+)", open(settings).read())).get("registry")
+try:
+    data = urllib.request.urlopen((registry or "https://registry.npmjs.org").rstrip("/") + "/" + path, timeout=300).read()
+except OSError as e:
+    sys.exit(f"setup: npm cannot be fetched: {e}")
+if base64.b64encode(hashlib.sha512(data).digest()).decode() != integrity.removeprefix("sha512-"):
+    sys.exit("setup: the npm that was fetched is not that of tools/npm.txt")
+tarfile.open(fileobj=io.BytesIO(data)).extractall(folder)
+PYTHON
+}
+run_npm() {
+    if command -v npm >/dev/null; then npm "$@"; else fetch_npm && node "$root/build/npm-tool/package/bin/npm-cli.js" "$@"; fi
+}
 # The modules of a folder's lock file, no browser among them. Without the network the rest goes on without them.
 #   install_modules FOLDER WHAT-IS-MISSING-WITHOUT
 install_modules() {
     folder=$root/$1
     if cmp -s "$folder/package-lock.json" "$folder/node_modules/.heddle-lock"; then return; fi
     echo "setup: installing the modules of $1"
-    if PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm ci --prefix "$folder" --ignore-scripts --no-audit --no-fund --silent; then
+    if PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 run_npm ci --prefix "$folder" --ignore-scripts --no-audit --no-fund --silent; then
         cp "$folder/package-lock.json" "$folder/node_modules/.heddle-lock"
     else
         echo "setup: npm ci failed in $1: $2" >&2
