@@ -20,10 +20,10 @@ from rounds import rounds
 
 SEEDS = rounds(6)
 #: One or more of each reader's fixtures; hostile ones of a format's own details stand in its tests.
-FIXTURES = ("ascend/small.db", "ascend/edge.db", "cpuprofile/small.cpuprofile", "chakra/linked.json", "chakra/step.et", "chakra/timed.et", "chrome/small.json",
-            "chrome/edge-pairs.json", "cupti/edge-lines.cupti", "flight/small.pickle", "ftrace/small.dat", "ftrace/graph.ftrace", "gecko/processed.json", "nsys/small.sqlite",
-            "nsys/edge.sqlite", "nsys/payload.sqlite", "perfdata/small.data", "pprof/small.pprof", "producers/jax.json", "producers/mindspore.json",
-            "producers/unitrace.json", "rocpd/small.db", "rocpd/two.db", "rocprofv3/run.json", "rpd/edge.rpd", "torchmemory/small.pickle", "xctrace/metal.xml",
+FIXTURES = ("ascend/small.db", "ascend/edge.db", "cpuprofile/small.cpuprofile", "chakra/linked.json", "chakra/edge-attributes.et", "chakra/timed.et", "chrome/small.json",
+            "chrome/edge-pairs.json", "cupti/edge-lines.cupti", "flight/small.pickle", "folded/edge-comm.folded", "ftrace/kinds.ftrace", "ftrace/bad-graph.ftrace", "gecko/processed.json", "nsys/small.sqlite",
+            "nsys/edge.sqlite", "nsys/payload.sqlite", "h100/jax.xplane.pb", "heddle/edge-times.heddle", "perfdata/small.data", "perfetto/edge-pairs.pftrace", "producers/jax.json", "producers/mindspore.json",
+            "producers/unitrace.json", "rocpd/two.db", "rocprofv3/run.json", "rpd/edge.rpd", "torchmemory/bad-object.pickle", "xctrace/metal.xml",
             "xplane/small.pb", "xray/fdr.xray")
 
 
