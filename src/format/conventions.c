@@ -183,14 +183,6 @@ static hd_untold untold_of(const hd_trace *trace, const hd_track *track, const s
     return same ? HD_UNTOLD_NOTHING : HD_UNTOLD_STREAM;
 }
 
-/* A thread without a name, an order and events: only an event of its own can say that there is one. */
-static bool is_bare(const hd_track *track)
-{
-    uint64_t events = 0;
-    for (int kind = 0; kind < HD_KIND_COUNT; kind++) events += track->rows[kind];
-    return track->kind == HD_TRACK_THREAD && !track->name && track->sort_index == HD_NO_NUMBER && !events;
-}
-
 hd_status hd_conventions_untold(uint8_t **out, const hd_trace *trace, bool keeps_events, hd_error *err)
 {
     uint32_t count = hd_trace_track_count(trace);
@@ -200,9 +192,7 @@ hd_status hd_conventions_untold(uint8_t **out, const hd_trace *trace, bool keeps
     hd_status status = told && *out ? look(&of, told, trace, err) : HD_NOMEM(err);
     if (status == HD_OK && keeps_events) find_told_by_events(told, trace);
     for (uint32_t t = 0; t < count && status == HD_OK; t++) {
-        const hd_track *track = hd_trace_track_at(trace, t);
-        if (!told[t]) (*out)[t] = (uint8_t)untold_of(trace, track, &of[t]);
-        if (keeps_events && is_bare(track)) (*out)[t] = HD_UNTOLD_THREAD;
+        if (!told[t]) (*out)[t] = (uint8_t)untold_of(trace, hd_trace_track_at(trace, t), &of[t]);
     }
     free(told);
     free(of);

@@ -511,15 +511,15 @@ static void put_place(pf_writer *w, hd_bytes *out, const pf_place *place)
     put_order(out, w, place);
 }
 
-/* Threads without slices and a name, such as the tid 0 in a process's metadata. A text as tid is a name, unless all its
- * events are metadata, which name something else. */
+/* Threads without slices and a name, such as the tid 0 in a process's metadata. A text as tid is a name, if it has
+ * counters. */
 static bool is_idle(const pf_writer *w, const pf_place *place)
 {
     if ((place->kind != PF_PLACE_THREAD && place->kind != PF_PLACE_ROW) || place->events) return false;
     const hd_track *track = hd_trace_track_at(w->trace, place->track);
     uint64_t others = 0;
     for (int kind = 0; kind < HD_KIND_COUNT; kind++) others += kind == HD_KIND_META ? 0 : track->rows[kind];
-    bool is_named = track->name || (track->tid.type == HD_IDENT_STRING && (others || !track->rows[HD_KIND_META]));
+    bool is_named = track->name || (track->tid.type == HD_IDENT_STRING && others);
     return !is_named && track->sort_index == HD_NO_NUMBER;
 }
 
