@@ -140,7 +140,7 @@ def all_fixtures(doors):
 
 
 def is_trace(path):
-    return not path.endswith((".csv", "-shm", "-wal", ".csv.gz", "result-ST.json", ".txt", ".md", ".cc", ".def", ".evt", ".cfg", ".parquet", ".string", ".trace_event.json")) and not os.access(path, os.X_OK)
+    return not path.endswith(("/xbin", "/xfbin", ".csv", "-shm", "-wal", ".csv.gz", "result-ST.json", ".txt", ".md", ".cc", ".def", ".evt", ".cfg", ".parquet", ".string", ".trace_event.json")) and not os.access(path, os.X_OK)
 
 
 main()
