@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size > 1 << 16) return 0;
     static hd_trace *trace; /* never changes */
     if (!trace) trace = make_trace();
-    if (hd_index_load(&index, trace, data, size, NULL) == HD_OK) {
+    if (hd_index_load(&index, trace, data, size, NULL) == HD_OK && index) {
         ask(index, trace);
         require(hd_index_save(&first, index, NULL, NULL) == HD_OK);
         require(hd_index_load(&again, trace, first.data, first.size, NULL) == HD_OK);

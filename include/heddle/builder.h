@@ -37,7 +37,8 @@ hd_string hd_builder_string(const hd_builder *builder, uint32_t id);
 uint32_t hd_builder_track(hd_builder *builder, hd_ident pid, hd_ident tid, bool process);
 /* Short for numeric pid and tid. */
 uint32_t hd_builder_thread(hd_builder *builder, int64_t pid, int64_t tid);
-/* Change the pid and tid of a track whose events come before its metadata. false: another track has them. */
+/* Change the pid and tid of a track whose events come before its metadata; with a pid and no tid it is the process.
+ * false: another track has them. */
 bool hd_builder_identify_track(hd_builder *builder, uint32_t track, hd_ident pid, hd_ident tid);
 /* The metadata of a track. Single thread, before finish. name, labels: string ids. */
 void hd_builder_name_track(hd_builder *builder, uint32_t track, uint32_t name);

@@ -26,13 +26,16 @@ void hd_args_deinit(hd_args *args)
 
 void hd_args_add(hd_args *args, uint32_t key, hd_arg_type type, int64_t bits, hd_arg_scope scope)
 {
-    if (!args->wanted) return;
+    const hd_arg_key whole = {.key = key, .type = (uint8_t)type, .scope = (uint8_t)scope};
+    const uint64_t bit = UINT64_C(1) << (key & 63);
+    if (!args->wanted || (args->seen & bit && hd_args_has(args->keys, args->values, args->count, whole, bits))) return;
     if (args->count == HD_ARGS_LIMIT) {
         args->lost++;
         return;
     }
+    args->seen |= bit;
     args->values[args->count] = bits;
-    args->keys[args->count++] = (hd_arg_key){.key = key, .type = (uint8_t)type, .scope = (uint8_t)scope};
+    args->keys[args->count++] = whole;
 }
 
 /* ---- texts ---- */
@@ -115,9 +118,10 @@ static void add_number(hd_args *args, uint32_t key, hd_json_span value)
 {
     hd_json_number n;
     bool is_number = hd_json_scan_number(&n, value.data) != NULL;
-    int64_t mantissa = (int64_t)(is_number && n.negative ? 0 - n.mantissa : n.mantissa);
+    int64_t mantissa = 0;
+    bool is_whole = is_number && hd_json_number_whole(&mantissa, &n);
     bool is_plain = is_number && n.exact && !(n.negative && n.mantissa == 0);
-    if (is_plain && n.scale == 0 && n.mantissa <= INT64_MAX)
+    if (is_plain && is_whole)
         hd_args_add(args, key, HD_ARG_INT, mantissa, HD_SCOPE_ARGS);
     else if (is_plain && n.scale > 0 && n.scale < 32 && n.mantissa < (uint64_t)1 << 58)
         hd_args_add(args, key, HD_ARG_DECIMAL, hd_decimal_pack(mantissa, n.scale), HD_SCOPE_ARGS);
@@ -187,6 +191,7 @@ hd_status hd_args_add_row(hd_args *args, hd_row *row, hd_error *err)
         values = &raw;
     }
     args->count = 0;
+    args->seen = 0;
     return hd_rows_out_add(&args->rows, row, values, err);
 }
 

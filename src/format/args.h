@@ -20,6 +20,7 @@ typedef struct hd_args {
     hd_rows_out rows;
     bool wanted;
     uint32_t count;
+    uint64_t seen; /* a bit for each key */
     hd_arg_key keys[HD_ARGS_LIMIT];
     int64_t values[HD_ARGS_LIMIT];
     hd_bytes text;
@@ -30,6 +31,7 @@ typedef struct hd_args {
 hd_status hd_args_init(hd_args *args, hd_builder *builder, const hd_read_options *options, hd_error *err);
 void hd_args_deinit(hd_args *args);
 
+/* One that the event has with this value already is left out. */
 void hd_args_add(hd_args *args, uint32_t key, hd_arg_type type, int64_t bits, hd_arg_scope scope);
 static inline void hd_args_int(hd_args *args, const char *key, int64_t value) /* nothing for HD_NO_NUMBER */
 {
@@ -51,6 +53,17 @@ uint32_t hd_args_as_text(hd_builder *builder, const hd_arg_key *keys, const int6
 hd_status hd_args_add_row(hd_args *args, hd_row *row, hd_error *err);
 /* Appends all rows to the trace. */
 hd_status hd_args_finish(hd_args *args, hd_error *err);
+
+/* Whether an event has an argument with this value already: what its producer wrote twice is one. */
+static inline bool hd_args_has(const hd_arg_key *keys, const int64_t *values, uint32_t count, hd_arg_key key,
+                               int64_t bits)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (keys[i].key == key.key && keys[i].type == key.type && keys[i].scope == key.scope && values[i] == bits)
+            return true;
+    }
+    return false;
+}
 
 /* ---- texts and numbers of JSON ---- */
 

@@ -36,7 +36,7 @@ static bool find_keys(teller *t)
         t->keys[i] = hd_trace_find_string(t->m->trace, names[i], strlen(names[i]));
         any |= t->keys[i] != HD_NONE;
     }
-    return any && t->id_key != HD_NONE;
+    return any; /* where no slice has an id, all are left out */
 }
 
 /* ---- numbers ---- */

@@ -83,7 +83,8 @@ void mcp_put_schema(hd_json_out *out, const mcp_tool *tool)
 static bool is_whole(const char *value)
 {
     hd_json_number number;
-    return hd_json_scan_number(&number, value) && number.exact && !number.scale && number.mantissa <= INT64_MAX;
+    int64_t whole;
+    return hd_json_scan_number(&number, value) && hd_json_number_whole(&whole, &number);
 }
 
 /* Of an array whether all items are of a kind. */

@@ -94,11 +94,13 @@ bool hd_tracks_identify(hd_tracks *tracks, uint32_t track, hd_ident pid, hd_iden
 {
     pthread_mutex_lock(&tracks->lock);
     hd_track *t = &tracks->list[track];
-    bool process = t->kind == HD_TRACK_PROCESS;
+    bool was_process = t->kind == HD_TRACK_PROCESS;
+    bool process = was_process || (tid.type == HD_IDENT_NONE && pid.type != HD_IDENT_NONE);
     uint32_t found = hd_tracks_find(tracks, pid, tid, process);
     *out_failed = found == HD_NONE && !hd_slots_add(&tracks->slots, hash_of(pid, tid, process), track);
     if (found == HD_NONE && !*out_failed) {
-        hd_slots_remove(&tracks->slots, hash_of(t->pid, t->tid, process), track);
+        hd_slots_remove(&tracks->slots, hash_of(t->pid, t->tid, was_process), track);
+        if (process) t->kind = HD_TRACK_PROCESS;
         t->pid = pid;
         t->tid = tid;
         found = track;

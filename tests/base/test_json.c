@@ -325,14 +325,16 @@ static void test_json__find_gives_the_value_of_a_key(void **state)
 static void test_json__find_whole_takes_whole_numbers_alone(void **state)
 {
     (void)state;
-    static const char text[] = "{\"a\":-5,\"b\":\"12\",\"c\":1.5,\"d\":9223372036854775807,\"e\":9223372036854775808,"
-                               "\"f\":\"x\",\"g\":[1],\"h\":null,\"i\":\"\"}";
+    static const char text[] =
+        "{\"a\":-5,\"b\":\"12\",\"c\":1.5,\"d\":9223372036854775807,\"e\":9223372036854775808,"
+        "\"f\":\"x\",\"g\":[1],\"h\":null,\"i\":\"\",\"k\":-9223372036854775808,\"l\":-9223372036854775809}";
     char *copy = padded(text, sizeof text - 1);
     int64_t number;
     assert_true(hd_json_find_whole(&number, copy, "a") && number == -5);
     assert_true(hd_json_find_whole(&number, copy, "b") && number == 12);
     assert_true(hd_json_find_whole(&number, copy, "d") && number == INT64_MAX);
-    for (const char *key = "cefghij"; *key; key++) {
+    assert_true(hd_json_find_whole(&number, copy, "k") && number == INT64_MIN);
+    for (const char *key = "cefghijl"; *key; key++) {
         char name[] = {*key, '\0'};
         assert_false(hd_json_find_whole(&number, copy, name));
     }

@@ -2,6 +2,7 @@
 import collections
 import json
 import math
+import re
 
 #: Every report of one file.
 REPORTS = ("summary breakdown kernels copies operators modules ranges steps launches queue states idle syncs critical-path communication flops "
@@ -39,10 +40,10 @@ OF_THE_FILE = {
 }
 #: What a loss or repair may change, by the beginning of its code; "": everything.
 EXCUSES = {
-    "perfetto.event-": "", "perfetto.time-": "", "perfetto.duration-negative": "", "json.": "",
+    "heddle.block-damaged": "", "perfetto.event-": "", "perfetto.time-": "", "perfetto.duration-negative": "", "json.": "",
     "perfetto.sample-values": "samples info. attribution.", "perfetto.counter-": "counters units check.",
     "perfetto.end-name": "args check.", "perfetto.metadata": "metadata",
-    "perfetto.number-as-text": "args", "perfetto.ids-merged": "", "perfetto.number-made-up": "processes threads tracks info.", "chrome.key-numbered": "args",
+    "perfetto.number-as-text": "args", "perfetto.ids-merged": "", "chrome.key-numbered": "args",
     "devices-on-one-row": "check.",
 }
 
@@ -56,7 +57,7 @@ def kept(noun, row):
     if noun.endswith(".notes"):
         return "lost" not in row["note"] and "ends in the middle" not in row["note"]
     if noun == "info.tracks":
-        return row["slices"] or row["name"]
+        return row["slices"] or (row["name"] and row["tid"] is not None)  # what is of the process itself: its table, and those of events
     if noun in ("info.processes", "tracks"):  # what is of no process has one without a pid in most formats
         return row["pid"] is not None
     if noun == "args":  # members that no column holds, as arguments
@@ -87,7 +88,7 @@ def everything(doors, path):
                 out[noun] = rows_of(noun, rows)
     sql = " union all ".join(f"select '{noun}' noun, (select json_group_array(json_object({columns(select)})) from ({select})) rows" for noun, select in SQL.items())
     for row in doors.json("query", "--json", path, sql):
-        out[row["noun"]] = rows_of(row["noun"], json.loads(row["rows"]))
+        out[row["noun"]] = rows_of(row["noun"], json.loads(re.sub(r":(-?)Inf(?=[,}])", r":\1Infinity", row["rows"])))  # SQLite's infinity is no JSON
     return out
 
 

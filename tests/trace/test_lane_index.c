@@ -401,7 +401,7 @@ static void try_load(const hd_trace *trace, const uint8_t *data, size_t size, bo
     free(copy);
     if (must_fail) assert_int_equal(status, HD_ERR_DAMAGED);
     assert_true(status == HD_OK || status == HD_ERR_DAMAGED);
-    if (status != HD_OK) return;
+    if (status != HD_OK || !index) return;
     for (size_t i = 0; i < hd_index_lane_count(index); i++) {
         const hd_lane *lane = hd_index_lane_at(index, i);
         uint64_t rows[64], position;

@@ -345,9 +345,9 @@ bool hd_json_find_whole(int64_t *out, const char *object, const char *key)
     hd_json_number number;
     if (!hd_json_find(&value, &size, object, key)) return false;
     if (*value == '"') value++;
-    if ((*value != '-' && !hd_json_is_digit(*value)) || !hd_json_scan_number(&number, value) || !number.exact ||
-        number.scale || number.mantissa > INT64_MAX)
-        return false;
-    *out = number.negative ? -(int64_t)number.mantissa : (int64_t)number.mantissa;
+    bool is_number = (*value == '-' || hd_json_is_digit(*value)) && hd_json_scan_number(&number, value);
+    int64_t whole;
+    if (!is_number || !hd_json_number_whole(&whole, &number)) return false;
+    *out = whole;
     return true;
 }

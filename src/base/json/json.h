@@ -234,6 +234,13 @@ static inline const char *hd_json_scan_number(hd_json_number *out, const char *p
     return p;
 }
 
+/* Whether it is a whole number of int64, all of -2^63 to 2^63 - 1; -0 is 0. */
+static inline bool hd_json_number_whole(int64_t *out, const hd_json_number *n)
+{
+    *out = (int64_t)(n->negative ? 0 - n->mantissa : n->mantissa);
+    return n->exact && n->scale == 0 && n->mantissa <= (uint64_t)INT64_MAX + n->negative;
+}
+
 /* ---- values ---- */
 
 /* p is at the first byte of a value. Returns the position after it; NULL: invalid JSON, nested deeper than

@@ -28,9 +28,8 @@ static const char *number(hd_arg_type *type, int64_t *bits, cupti_parser *p, con
     hd_json_number n;
     const char *end = hd_json_scan_number(&n, at);
     if (!end) return NULL;
-    if (HD_LIKELY(n.exact && n.scale == 0 && n.mantissa <= INT64_MAX && !(n.negative && n.mantissa == 0))) {
+    if (HD_LIKELY(hd_json_number_whole(bits, &n) && !(n.negative && n.mantissa == 0))) {
         *type = HD_ARG_INT;
-        *bits = n.negative ? -(int64_t)n.mantissa : (int64_t)n.mantissa;
     } else if (n.exact && n.mantissa < (uint64_t)1 << 58 && n.scale < 32 && n.scale > 0 && n.mantissa) {
         *type = HD_ARG_DECIMAL;
         *bits = hd_decimal_pack(n.negative ? -(int64_t)n.mantissa : (int64_t)n.mantissa, n.scale);

@@ -253,7 +253,7 @@ static hd_status place_line(ftrace_reader *r, graph_owner **out, int64_t *out_ti
     int64_t tid = *out_tid = cpu->number, cursor_ns = cpu->cursor_ns;
     bool has_thread = tid > 0 && tid != HD_NO_NUMBER;
     graph_owner *owner = *out = has_thread ? owner_of(r, tid, 0) : cpu;
-    if (!owner || track_of(r, owner, line, tid) == HD_NONE) return HD_NOMEM(r->err);
+    if (!owner) return HD_NOMEM(r->err);
     /* Only outermost calls wait for others of the CPU: within a call, the duration limits what its thread did. */
     *out_now_ns = owner->depth ? owner->cursor_ns : latest(owner->cursor_ns, cursor_ns);
     if (line->time_ns != HD_NO_TIME) *out_now_ns = line->time_ns;
@@ -274,6 +274,7 @@ hd_status ftrace_graph_add(ftrace_reader *r, const ftrace_graph_line *line, uint
     hd_status status = HD_OK;
     int64_t latest_ns = latest(now_ns, owner->cursor_ns), end_ns;
     bool fits = !__builtin_add_overflow(latest_ns, line->duration_ns == HD_NO_TIME ? 0 : line->duration_ns, &end_ns);
+    if ((is_end || is_call) && fits && track_of(r, owner, line, tid) == HD_NONE) return HD_NOMEM(r->err);
     if (is_comment)
         status = add_comment(r, line, tid, now_ns);
     else if (is_end && fits)

@@ -137,6 +137,7 @@ static hd_status add_event(reader *r, pickle_value event)
     if (row.name == HD_STRING_NONE) return HD_NOMEM(r->in.err);
     if (time == HD_NO_TIME || __builtin_mul_overflow(time, NS_PER_US, &row.start_ns)) {
         row.start_ns = HD_NO_TIME;
+        row.kind = HD_KIND_OTHER;
         HD_TRY(pickle_count(&r->in, TIME_MISSING, 1, HD_OFFSET_NONE));
     }
     r->in.arg_count = 0;
@@ -145,7 +146,7 @@ static hd_status add_event(reader *r, pickle_value event)
     HD_TRY(add_members(r, event, allocated != 0));
     HD_TRY(pickle_add_stack(&r->in, found[FRAMES]));
     HD_TRY(pickle_add_row(&r->in, &row));
-    return reserved ? add_counter(r, row.start_ns) : HD_OK;
+    return reserved && row.start_ns != HD_NO_TIME ? add_counter(r, row.start_ns) : HD_OK;
 }
 
 /* The state at the end, from segments. */

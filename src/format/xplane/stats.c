@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory/vector.h"
+#include "format/args.h"
 #include "format/numbers.h"
 #include "format/stack_text.h"
 #include "format/xplane/xplane.h"
@@ -286,8 +287,10 @@ hd_status xplane_find_event_name(xplane_event_name **out, xplane_reader *r, uint
 
 hd_status xplane_add_arg(xplane_reader *r, uint32_t key, hd_arg_type type, int64_t bits)
 {
+    const hd_arg_key whole = {.key = key, .type = (uint8_t)type, .scope = HD_SCOPE_ARGS};
+    if (hd_args_has(r->keys, r->values, r->arg_count, whole, bits)) return HD_OK;
     if (r->arg_count == XPLANE_ARGS) return xplane_note(r, "xplane.stat-lost", HD_LEDGER_LOSS, NULL);
-    r->keys[r->arg_count] = (hd_arg_key){.key = key, .type = (uint8_t)type, .scope = HD_SCOPE_ARGS};
+    r->keys[r->arg_count] = whole;
     r->values[r->arg_count++] = bits;
     return HD_OK;
 }

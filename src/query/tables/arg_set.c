@@ -96,8 +96,9 @@ static hd_status add_number(query_arg_set *set, hd_string key, hd_string flat, c
     query_cell cell = {.type = SQLITE_NULL};
     hd_json_number number;
     char copy[64];
-    if (hd_json_scan_number(&number, from) && number.exact && number.scale == 0 && number.mantissa <= INT64_MAX) {
-        query_cell_int(&cell, number.negative ? -(int64_t)number.mantissa : (int64_t)number.mantissa);
+    int64_t whole;
+    if (hd_json_scan_number(&number, from) && hd_json_number_whole(&whole, &number)) {
+        query_cell_int(&cell, whole);
         return add_arg(set, key, flat, "int", &cell, err);
     }
     snprintf(copy, sizeof copy, "%.*s", (int)(end - from < 63 ? end - from : 63), from);

@@ -184,18 +184,22 @@ static bool list_lanes(build *b)
 
 /* ---- the whole ---- */
 
-void lane_choose_units(hd_index *index, const hd_trace *trace)
+/* The trace's start; 0 where times since then would not fit into 64 bits. *out_length: INT64_MAX there. */
+int64_t lane_base_ns(int64_t *out_length, const hd_trace *trace)
 {
     const hd_trace_facts *facts = hd_trace_facts_of(trace);
+    *out_length = 0;
+    if (facts->start_ns == HD_NO_TIME) return 0;
+    bool fits = !__builtin_sub_overflow(facts->end_ns, facts->start_ns, out_length);
+    if (!fits) *out_length = INT64_MAX;
+    return fits ? facts->start_ns : 0;
+}
+
+void lane_choose_units(hd_index *index, const hd_trace *trace)
+{
     int64_t length;
-    index->base_ns = facts->start_ns == HD_NO_TIME ? 0 : facts->start_ns;
+    index->base_ns = lane_base_ns(&length, trace);
     index->units_per_ns = 1;
-    if (facts->start_ns == HD_NO_TIME) {
-        length = 0;
-    } else if (__builtin_sub_overflow(facts->end_ns, facts->start_ns, &length)) {
-        index->base_ns = 0; /* since the start, later times would not fit */
-        return;
-    }
     if (length > INT64_MAX / 1000 - 1) return;
     for (size_t i = 0; i < hd_trace_block_count(trace, HD_KIND_SLICE); i++) {
         const hd_column *columns = hd_trace_columns_at(trace, HD_KIND_SLICE, i)->columns;

@@ -19,7 +19,8 @@ enum { HD_INDEX_VERSION = 1 };
  * index came from an inconsistent store and refers to a string that no event has. */
 hd_status hd_index_save(hd_bytes *out, const hd_index *index, const uint32_t *string_map, hd_error *err);
 /* The index in data[0 … size), all of it. `trace` must have its strings, its tracks, and its blocks or their sizes;
- * blocks are not read. The bytes are not kept. Errors: MEMORY, DAMAGED. */
+ * blocks are not read. The bytes are not kept. NULL: its times count from another base than lane_base_ns, as those of an
+ * early version whose sums did not fit. Errors: MEMORY, DAMAGED. */
 hd_status hd_index_load(hd_index **out, const hd_trace *trace, const uint8_t *data, size_t size, hd_error *err);
 /* The builder takes the index over; hd_trace_index of its trace returns it. */
 void hd_builder_set_index(hd_builder *builder, hd_index *index);
@@ -90,6 +91,7 @@ bool lane_make(hd_index *index);
 bool lane_derive(hd_lane *lane, lane_detail *detail, const hd_index *index);
 
 /* base_ns and units_per_ns: picoseconds where there are any and where the whole span fits. */
+int64_t lane_base_ns(int64_t *out_length, const hd_trace *trace);
 void lane_choose_units(hd_index *index, const hd_trace *trace);
 /* A time in units, `below` as in its column; times too far out saturate. */
 int64_t lane_units(const hd_index *index, int64_t ns, int64_t below);

@@ -340,11 +340,13 @@ hd_status hd_index_load(hd_index **out, const hd_trace *trace, const uint8_t *da
     *out = NULL;
     if (!l.index) return HD_NOMEM(err);
     l.index->large = hd_trace_large_bytes(trace);
-    if (load_all(&l)) {
+    int64_t length;
+    bool is_whole = load_all(&l);
+    if (is_whole && l.index->base_ns == lane_base_ns(&length, trace))
         *out = l.index;
-        return HD_OK;
-    }
-    hd_index_free(l.index);
+    else
+        hd_index_free(l.index);
+    if (is_whole) return HD_OK;
     if (*l.wrong == '\0') return HD_NOMEM(err);
     return hd_error_set(err, HD_ERR_DAMAGED, NULL, l.reader.at, "index: the %s %s", l.wrong,
                         l.reader.failed ? "is cut off" : "cannot be");

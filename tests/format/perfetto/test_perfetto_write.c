@@ -840,8 +840,9 @@ static void test_perfetto_write__threads_without_numbers_get_some_for_their_samp
                  "sample @5000 of 12/1073741835 main user\n",
                  "number-made-up 5\nids-merged 1\n");
     assert_shown("{\"traceEvents\":[" OF("\"pid\":\"one\",", "\"one.1\"", "1") X("a", 7, 1, 2) "]," FRAMES "}", "track",
-                 "track 1 process 1073741824 \"one\"\ntrack 2 process 1\n"
-                 "track 3 below 1 thread 1073741824/1073741825 \"one.1\"\ntrack 4 below 2 thread 1/7\n",
+                 "track 1 process 1073741824 \"one\" about \"pid one, no name\"\ntrack 2 process 1\n"
+                 "track 3 below 1 thread 1073741824/1073741825 \"one.1\" about \"tid one.1, no name\"\n"
+                 "track 4 below 2 thread 1/7\n",
                  "number-made-up 2\n");
 }
 

@@ -210,7 +210,7 @@ static hd_status open_index(const store_opening *o)
         hd_bytes_deinit(&plain);
         if (status == HD_ERR_MEMORY) return HD_NOMEM(o->err);
         if (status != HD_OK) return store_report(o, "heddle.index-damaged", HD_LEDGER_REPAIR, 1, section->offset);
-        hd_builder_set_index(o->builder, index);
+        if (index) hd_builder_set_index(o->builder, index);
         return HD_OK;
     }
     return HD_OK;

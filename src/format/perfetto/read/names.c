@@ -107,6 +107,9 @@ hd_status perfetto_group_ident(hd_ident *out, perfetto_reader *reader, uint32_t 
         }
         if (!hd_map_set(&reader->group_index, out->text, 0, root)) return HD_NOMEM(reader->err);
     }
+    if (t->provisional && !t->has_parent &&
+        !t->is_identified) /* its events came first: they are on the process itself */
+        t->is_identified = hd_builder_identify_track(reader->builder, t->track, *out, (hd_ident){0});
     uint32_t process = hd_builder_track(reader->builder, *out, (hd_ident){0}, true);
     if (process == HD_NONE) return HD_NOMEM(reader->err);
     apply_told(reader, process, t, &told);
@@ -236,6 +239,9 @@ static hd_status identify_numbered(perfetto_reader *reader, uint32_t index)
     thread->job_rank = told.rank;
     if (t->has_rank && thread->rank == HD_NO_NUMBER) thread->rank = t->rank;
     if (t->name && !thread->name) thread->name = t->name;
+    if (told.no_name) thread->name = HD_STRING_NONE;
+    thread->is_made_up = told.has_ident || told.no_process;
+    if (told.has_ident) thread->ident = told_ident(reader, told.ident);
     if (!t->provisional) return HD_OK;
     hd_ident pid = perfetto_number_ident(reader, t->pid), tid = {0};
     if (t->is_thread) tid = perfetto_number_ident(reader, t->tid);
@@ -247,14 +253,33 @@ static hd_status identify_numbered(perfetto_reader *reader, uint32_t index)
     return identify(reader, index, pid, tid);
 }
 
-/* Events on a group itself are on none of its threads. */
-static hd_status identify_group(perfetto_reader *reader, uint32_t index)
+/* The process or thread of these numbers, if our writer made them up; NULL: it did not. */
+static const perfetto_thread *find_made_up(const perfetto_reader *reader, hd_ident pid, hd_ident tid)
 {
-    hd_ident pid;
-    HD_TRY(perfetto_group_ident(&pid, reader, index));
-    perfetto_track *t = &reader->tracks[index];
-    t->is_identified = hd_builder_identify_track(reader->builder, t->track, pid, (hd_ident){0});
-    return HD_OK;
+    hd_string p = hd_builder_string(reader->builder, pid.text), t = hd_builder_string(reader->builder, tid.text);
+    bool is_process = tid.type == HD_IDENT_NONE;
+    int64_t pid_number, tid_number = 0;
+    uint32_t index;
+    if (pid.type != HD_IDENT_NUMBER || !hd_fixed_parse_whole(&pid_number, p.data, p.size)) return NULL;
+    if (!is_process && (tid.type != HD_IDENT_NUMBER || !hd_fixed_parse_whole(&tid_number, t.data, t.size))) return NULL;
+    const hd_map *map = is_process ? &reader->process_index : &reader->thread_index;
+    bool is_known = hd_map_get(&index, map, (uint64_t)pid_number, (uint64_t)tid_number);
+    return is_known && reader->threads[index].is_made_up ? &reader->threads[index] : NULL;
+}
+
+/* Gives processes and threads the pids and tids that are no numbers of Perfetto's. */
+static void restore_idents(perfetto_reader *reader)
+{
+    const hd_trace *trace = hd_builder_trace(reader->builder);
+    for (uint32_t i = 0; i < hd_trace_track_count(trace); i++) {
+        const hd_track *track = hd_trace_track_at(trace, i);
+        bool has_tid = track->tid.type != HD_IDENT_NONE;
+        const perfetto_thread *process = find_made_up(reader, track->pid, (hd_ident){0});
+        const perfetto_thread *thread = has_tid ? find_made_up(reader, track->pid, track->tid) : NULL;
+        if (process || thread) /* another track has them: they stay as they are */
+            hd_builder_identify_track(reader->builder, i, process ? process->ident : track->pid,
+                                      thread ? thread->ident : track->tid);
+    }
 }
 
 static hd_status name_threads(perfetto_reader *reader)
@@ -276,6 +301,7 @@ static hd_status name_threads(perfetto_reader *reader)
         if (t->job_rank != HD_NO_NUMBER) hd_builder_set_rank(reader->builder, track, t->job_rank);
         t->track = track;
     }
+    restore_idents(reader);
     return HD_OK;
 }
 
@@ -289,10 +315,11 @@ hd_status perfetto_prepare_tracks(perfetto_reader *reader)
     }
     for (uint32_t i = 0; i < reader->track_count; i++) { /* before counters claim their threads */
         const perfetto_track *t = &reader->tracks[i];
+        hd_ident pid;
         if (t->is_thread || t->is_process)
             HD_TRY(identify_numbered(reader, i));
         else if (t->provisional && !t->has_parent && (t->has_children || t->is_group))
-            HD_TRY(identify_group(reader, i));
+            HD_TRY(perfetto_group_ident(&pid, reader, i));
     }
     return HD_OK;
 }

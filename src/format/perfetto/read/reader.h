@@ -127,6 +127,8 @@ typedef struct perfetto_thread {
     uint32_t name, labels, track;
     int64_t order, job_rank;    /* HD_NO_NUMBER: not known */
     bool is_process, described; /* by a track descriptor */
+    bool is_made_up;            /* pid or tid: our writer stored the true one, ident */
+    hd_ident ident;
 } perfetto_thread;
 
 /* ---- slices, flows, counters ---- */

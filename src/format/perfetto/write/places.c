@@ -365,13 +365,14 @@ static void put_description(pf_writer *w, hd_bytes *out, const pf_place *place)
     if (track) {
         hd_ident ident = is_process ? track->pid : track->tid;
         bool has_field = place->kind == PF_PLACE_PROCESS || place->kind == PF_PLACE_THREAD;
+        bool has_number = has_field && !w->made_numbers[track->id];
         told.ident = hd_trace_string(w->trace, ident.text);
         bool is_called = is_called_stream(w, place, track);
-        bool is_name =
-            ident.type == HD_IDENT_STRING && told.ident.size && !track->name && !is_made_name(track) && !is_called;
-        told.has_ident = !has_field && ident.type != HD_IDENT_NONE && !is_name;
+        bool is_name = !has_field && ident.type == HD_IDENT_STRING && told.ident.size && !track->name &&
+                       !is_made_name(track) && !is_called;
+        told.has_ident = !has_number && ident.type != HD_IDENT_NONE && !is_name;
         if (!has_field) told.labels = hd_trace_string(w->trace, track->labels);
-        told.no_name |= !has_field && !track->name && ident.type != HD_IDENT_NONE;
+        told.no_name |= !has_number && !track->name && ident.type != HD_IDENT_NONE;
         told.no_order = track->sort_index == HD_NO_NUMBER && track->kind == HD_TRACK_STREAM &&
                         track->stream != HD_NO_NUMBER && !has_field;
         if (track->sort_index != HD_NO_NUMBER && track->sort_index != clamp(track->sort_index))
@@ -510,12 +511,16 @@ static void put_place(pf_writer *w, hd_bytes *out, const pf_place *place)
     put_order(out, w, place);
 }
 
-/* Threads without events or metadata, such as the tid 0 in a process's metadata. */
+/* Threads without slices and a name, such as the tid 0 in a process's metadata. A text as tid is a name, if it has
+ * counters. */
 static bool is_idle(const pf_writer *w, const pf_place *place)
 {
     if ((place->kind != PF_PLACE_THREAD && place->kind != PF_PLACE_ROW) || place->events) return false;
     const hd_track *track = hd_trace_track_at(w->trace, place->track);
-    return !track->name && track->sort_index == HD_NO_NUMBER;
+    uint64_t others = 0;
+    for (int kind = 0; kind < HD_KIND_COUNT; kind++) others += kind == HD_KIND_META ? 0 : track->rows[kind];
+    bool is_named = track->name || (track->tid.type == HD_IDENT_STRING && others);
+    return !is_named && track->sort_index == HD_NO_NUMBER;
 }
 
 hd_status pf_emit_places(pf_writer *w, hd_error *err)

@@ -1,6 +1,6 @@
 /* low_clock.c - kernels that run while the clock of the GPU is below its highest: power or heat limits it, or it idles
  *
- * Of counters of a GPU's clock; where the trace has several devices, it does not say of which. A kernel takes no less of
+ * Of counters of a GPU's clock, the first by name; where several processes or devices have one, it is not known whose. A kernel takes no less of
  * its time at the highest clock than the clocks' ratio.
  */
 #include <stdio.h>
@@ -8,6 +8,8 @@
 
 #include "base/memory/vector.h"
 #include "base/sorted.h"
+#include "base/text/ends.h"
+#include "model/identity/process.h"
 #include "report/findings/finding.h"
 #include "trace/event.h"
 #include "trace/lazy.h"
@@ -21,7 +23,8 @@ typedef struct clocks {
     sample *list; /* by time */
     size_t count, capacity;
     double highest;
-    uint32_t name, track; /* of the first: there may be clocks of several parts of the GPU */
+    uint32_t name, process; /* there may be clocks of several parts of the GPU */
+    bool has_several;       /* GPUs, each with a clock */
 } clocks;
 
 static bool is_clock(hd_string name)
@@ -57,11 +60,14 @@ static bool read_clocks(clocks *c, const hd_trace *trace)
             hd_block_event(&event, block, i);
             if (event.name == HD_STRING_NONE || event.start_ns == HD_NO_TIME) continue;
             if (!is_clock(hd_trace_string(trace, event.name)) || !first_number(&value, trace, &event)) continue;
-            if (!c->count) {
-                c->name = event.name;
-                c->track = event.track;
-            }
-            if (event.name != c->name || event.track != c->track) continue;
+            uint32_t process = hd_process_of(trace, event.track);
+            hd_string name = hd_trace_string(trace, event.name), of = hd_trace_string(trace, c->name);
+            if (c->count && process != c->process) c->has_several = true;
+            if (c->count && hd_text_compare(name.data, name.size, of.data, of.size) > 0) continue;
+            if (event.name != c->name)
+                *c = (clocks){.list = c->list, .capacity = c->capacity, .has_several = c->has_several};
+            c->name = event.name;
+            c->process = process;
             if (!hd_grow((void **)&c->list, &c->capacity, c->count, sizeof *c->list)) return false;
             c->list[c->count++] = (sample){gpu_time(event.start_ns), value};
             if (value > c->highest) c->highest = value;
@@ -93,7 +99,7 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
     char amount[96];
     if (f->scope.device_count != 1) return HD_OK;
     hd_status status = read_clocks(&c, f->scope.trace) ? HD_OK : HD_NOMEM(err);
-    if (status == HD_OK && c.count) {
+    if (status == HD_OK && c.count && !c.has_several) {
         status = findings_add(f, rule) && claim_losses(f, &c) ? findings_keep(&of, f, err) : HD_NOMEM(err);
     }
     free(c.list);
