@@ -82,7 +82,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 
 const hd_report_about report_attribution_about = {
     .name = "attribution",
-    .title = "how stacks were joined with the work of GPUs",
+    .title = "how stacks were joined with GPU activities",
     .text = "Which samples were matched with which launches and by which rule, how many on each side have no match, "
             "how well the clocks fit, and the time of all GPU activities by kernel.",
     .tables = tables,

@@ -424,7 +424,7 @@ static const hd_report_table_about tables[] = {
 static const hd_option_about options[] = {
     {"width", HD_OPTION_COUNT, "100", "columns", offsetof(timeline_options, width)},
     {"rows", HD_OPTION_COUNT, "40", "rows; the busiest", offsetof(timeline_options, rows)},
-    {"from", HD_OPTION_TIME, NULL, "begin there, counted from the first event: 1.5s, 250ms, 10us, 4ns, or 10%",
+    {"from", HD_OPTION_TIME, NULL, "begin at this time after the first event: 1.5s, 250ms, 10us, 4ns, or 10%",
      offsetof(timeline_options, from)},
     {"until", HD_OPTION_TIME, NULL, "end there", offsetof(timeline_options, until)},
     {"tracks", HD_OPTION_PATTERNS, NULL, "only tracks whose name, process name or PROCESS/THREAD matches",
@@ -434,7 +434,7 @@ static const hd_option_about options[] = {
 
 const hd_report_about report_timeline_about = {
     .name = "timeline",
-    .title = "how busy each row is over time, and with what",
+    .title = "how busy each track is over time, and with which names",
     .text = "Divides the time into columns. For each track (row) and column: the time that slices cover, to the "
             "nanosecond, and the name with the largest part of it. On tracks of GPUs only kernels, copies and memsets "
             "count. heddle timeline draws it.",

@@ -41,7 +41,8 @@ static const cli_option options[] = {
      .value = "FORMAT",
      .choices = format_names,
      FIELD(format),
-     .help = "summary: how many nodes and edges; text: a line per node, in order, with what it waits for; dot: for "
+     .help = "summary: how many nodes and edges; text: a line per node, in order, with the nodes that it waits for; "
+             "dot: for "
              "Graphviz"},
     {.name = "dot", .kind = CLI_FLAG, FIELD(dot), .help = "--format dot"},
     {.name = "step",
@@ -57,7 +58,7 @@ static const cli_option options[] = {
      .min = 0,
      .max = 4294967294.0,
      FIELD(around),
-     .help = "only this event and what is near it: `id` in the table slice of heddle query"},
+     .help = "only this event and its neighbours: `id` in the table slice of heddle query"},
     {.name = "depth",
      .kind = CLI_COUNT,
      .value = "N",
@@ -221,7 +222,7 @@ const cli_command cmd_graph = {
         "collective. A node begins a delay after the last of these is ready. The node of a call that waits for a GPU "
         "begins when the wait is over, that of a collective when its transfer begins.\n\n"
         "Dependencies that the trace does not contain, or that contradict its clock, are left out and counted in the "
-        "summary. A drawing merges nodes that each wait only for the one before into one box. Blue edges are "
+        "summary. In a drawing, consecutive nodes that each wait only for the one before share a box. Blue edges are "
         "launches, purple ones events, red ones waits, orange ones collectives, brown ones data and addresses.",
     .options = options,
     .defaults = &defaults,

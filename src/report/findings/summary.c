@@ -511,8 +511,8 @@ static const hd_option_about options[] = {
 const hd_report_about report_summary_about = {
     .name = "summary",
     .title = "one screen: where the time goes, and what to look at first",
-    .text = "What to do first, each with the most that it can save and how that is known, and the first rows of "
-            "the reports breakdown, kernels, idle, communication, steps and memory.",
+    .text = "Lists what to do first, with the most that each change can save and the evidence for it, then the first "
+            "rows of the reports breakdown, kernels, idle, communication, steps and memory.",
     .says_trust = true,
     .wants_gpus = true,
     .options = options,

@@ -351,7 +351,7 @@ static const hd_option_about options[] = {GPU_OPTIONS("step"), {0}};
 
 const hd_report_about report_communication_about = {
     .name = "communication",
-    .title = "what GPUs send each other, how fast, and how much of that time no computation hides",
+    .title = "collectives and messages: bytes, bandwidth, and the time that no computation hides",
     .text = "Kernels of NCCL, RCCL and similar libraries: collective, group, bytes, algorithm and bus bandwidth as "
             "in nccl-tests (10^9 bytes per second), and the exposed time, in which no compute runs. The durations "
             "of one rank include waiting for the other ranks, so bandwidths are lower bounds.",

@@ -445,12 +445,12 @@ static const hd_report_table_about tables[] = {
 static const hd_option_about options[] = {
     {"pieces", HD_OPTION_FLAG, NULL, "make the table pieces", offsetof(path_options, pieces)},
     {"slack", HD_OPTION_FLAG, NULL, "make the table slack", offsetof(path_options, slack)},
-    {"hta", HD_OPTION_FLAG, NULL, "make the tables hta and hta_edges, for the same times", offsetof(path_options, hta)},
+    {"hta", HD_OPTION_FLAG, NULL, "add the tables hta and hta_edges, for the same times", offsetof(path_options, hta)},
     {"by", HD_OPTION_PATTERNS, NULL, "a path for each of these: step", offsetof(path_options, gpu.by), "step"},
     {"step", HD_OPTION_PATTERNS, NULL,
      "annotations of these names are the steps, not ProfilerStep#N; auto: guess them from what repeats",
      offsetof(path_options, gpu.step)},
-    {"from", HD_OPTION_TIME, NULL, "begin there, counted from the first event: 1.5s, 250ms, 10us, 4ns, or 10%",
+    {"from", HD_OPTION_TIME, NULL, "begin at this time after the first event: 1.5s, 250ms, 10us, 4ns, or 10%",
      offsetof(path_options, gpu.from)},
     {"until", HD_OPTION_TIME, NULL, "end there", offsetof(path_options, gpu.until)},
     {0},
@@ -458,10 +458,11 @@ static const hd_option_about options[] = {
 
 const hd_report_about report_critical_path_about = {
     .name = "critical-path",
-    .title = "what the time of a trace or a step waits for: its critical path",
-    .text = "The path goes back from the event that ends last, or from the end of a step on its thread, to what that "
-            "event waited for last - the activity or call before it, its launch, the activity that a call waits for - "
-            "until the start. Its pieces follow each other without a gap: to shorten the path, shorten one of them.",
+    .title = "the chain of events that determines the time of a trace or step",
+    .text = "The path is followed back from the event that ends last, or from the end of a step on its thread, to the "
+            "start: from each event to the one that it waited for last (the activity or call before it, its launch, "
+            "the activity that a call waits for). Its parts follow each other without a gap: to shorten the path, "
+            "shorten one of them.",
     .options = options,
     .options_size = sizeof(path_options),
     .tables = tables,

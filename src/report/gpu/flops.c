@@ -218,11 +218,12 @@ static const hd_option_about options[] = {
 
 const hd_report_about report_flops_about = {
     .name = "flops",
-    .title = "what operators compute and move, and how fast",
+    .title = "FLOP and bytes of operators, and how fast they compute and move them",
     .text = "Computes floating-point operations and bytes of matrix products, attention, convolutions (forward and "
             "backward), elementwise operators and norms from the shapes of their inputs, and TFLOP/s and GB/s from the "
-            "time of their GPU activities. Needs a trace with shapes. Bytes are the minimum that has to be moved; "
-            "caches may save some of it. The peaks of the GPU, from the table share/heddle/gpus.toml and your own "
+            "time of their GPU activities. Needs a trace with shapes. Bytes are the inputs and outputs, each moved "
+            "once; caches may save some of this traffic. The peaks of the GPU, from the table share/heddle/gpus.toml "
+            "and your own "
             "(--gpus FILE, ~/.config/heddle/gpus.toml), give the share of the peak, the side of the roofline on which "
             "an operator is, and the utilisation of steps.",
     .options = options,

@@ -468,18 +468,18 @@ static const hd_report_table_about tables[] = {
 
 static const hd_option_about options[] = {
     GPU_OPTIONS("step"),
-    {"rows", HD_OPTION_COUNT, "20", "gaps that are listed of each device and step", offsetof(idle_options, rows)},
+    {"rows", HD_OPTION_COUNT, "20", "number of gaps listed for each device and step", offsetof(idle_options, rows)},
     {"hta", HD_OPTION_FLAG, NULL, "add the classes of HolisticTraceAnalysis", offsetof(idle_options, hta)},
     {0},
 };
 
 const hd_report_about report_idle_about = {
     .name = "idle",
-    .title = "why each GPU does nothing",
+    .title = "why each GPU is idle",
     .text = "Each gap in which a device runs nothing has one cause: what the activity after the gap waited for, such "
             "as the "
             "host, a call that waits for the GPU, the launch itself, an event of another queue, a transfer elsewhere. "
-            "They add up to the idle time. For each the report names what the host did in most of it.",
+            "The gaps add up to the idle time. For each gap the report names what the host did during most of it.",
     .options = options,
     .options_size = sizeof(idle_options),
     .tables = tables,

@@ -261,7 +261,7 @@ static const hd_option_about options[] = {
 
 const hd_report_about report_queue_about = {
     .name = "queue",
-    .title = "how much work waits for each stream",
+    .title = "how many launched activities wait in each stream's queue",
     .text = "A GPU activity waits in the queue of its stream from the start of its launch to its own start. A queue "
             "that is never empty hides the time of the host; a queue at its limit blocks the host.",
     .options = options,

@@ -166,8 +166,8 @@ static const hd_option_about options[] = {GPU_OPTIONS("step"), {0}};
 const hd_report_about report_states_about = {
     .name = "states",
     .title = "what each stream does: running, waiting, queued, idle",
-    .text = "Divides the span of the device for each stream: an activity runs, the stream waits for another stream, "
-            "activities are queued, or the stream has nothing to do.",
+    .text = "Divides the span of the device, for each stream, into four states: an activity runs, the stream waits for "
+            "another stream, activities are queued, or the stream has nothing to do.",
     .options = options,
     .options_size = sizeof(gpu_options),
     .tables = tables,

@@ -251,12 +251,12 @@ static const hd_option_about options[] = {
 
 const hd_report_about report_clocks_about = {
     .name = "clocks",
-    .title = "by how much the clocks of a job's hosts differ",
+    .title = "clock offsets between the hosts of a job, with error bars",
     .text = "Estimates the clock offsets between the hosts of a job, with error bars. A collective ends on all of "
             "its members at about the same time: offset and drift of a clock are fitted to these ends, the error "
-            "bar to their spread. On no member does it end before the last member has begun: this certifies the "
-            "result, or refuses it. Collectives are matched by group and number; without numbers, by their place "
-            "within the step of the same number; those of groups without names if they prove to be of all ranks. No "
+            "bar to their spread. It cannot end on any member before the last member has begun: this confirms the "
+            "result or refutes it. Collectives are matched by group and number; without numbers, by their position "
+            "within the step of the same number; in groups without names, only if they turn out to be of all ranks. No "
             "trace is changed.",
     .of_job = true,
     .options = options,

@@ -610,11 +610,11 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 
 const hd_report_about report_job_about = {
     .name = "job",
-    .title = "which ranks of a job are there, what differs among them, and where one that hangs stopped",
+    .title = "the ranks of a job: which are missing, how they differ, where a hanging one stopped",
     .text = "Compares the ranks of a job: all FILEs, traces or summaries (.hds), are one job. No times are "
-            "compared, so no common clock is needed. A rank that is behind the others of a group did not reach, or "
-            "did not finish, the collective in which they wait (without a number: any collective). Where the trace "
-            "does not number collectives they are counted in each step.",
+            "compared, so no common clock is needed. A rank that is behind the others of its group has not reached, or "
+            "not finished, the collective in which they wait. If the trace does not number collectives, they are "
+            "counted in each step.",
     .of_job = true,
     .says_trust = true,
     .tables = tables,

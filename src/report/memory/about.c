@@ -131,7 +131,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 }
 
 static const hd_option_about options[] = {
-    {"rows", HD_OPTION_COUNT, "1000", "rows of peak and of leaks; what is beyond them is summed up in one more",
+    {"rows", HD_OPTION_COUNT, "1000", "number of rows in peak and leaks; one more row sums up the rest",
      offsetof(memory_values, report.rows)},
     {"series", HD_OPTION_FLAG, NULL, "make the table series", offsetof(memory_values, report.series)},
     {"no-stacks", HD_OPTION_FLAG, NULL, "do not look for the slices around events, which is faster",
@@ -141,10 +141,11 @@ static const hd_option_about options[] = {
 
 const hd_report_about report_memory_about = {
     .name = "memory",
-    .title = "what was allocated, live at the peak, and never freed",
-    .text = "Pairs allocations with their frees. For each device of each process: the peak and its time, what was "
-            "live then, what is live at the end, and how much of the reserved memory was idle. allocated = freed + "
-            "replaced + live always holds.",
+    .title = "allocations, what was live at the peak, what was never freed",
+    .text =
+        "Pairs allocations with their frees. For each device of each process: the peak and its time, the allocations "
+        "that were live then, those live at the end, and how much of the reserved memory was idle. allocated = freed + "
+        "replaced + live always holds.",
     .options = options,
     .options_size = sizeof(memory_values),
     .tables = tables,

@@ -476,8 +476,8 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 
 static const hd_option_about options[] = {
     {"ops", HD_OPTION_TEXT, NULL,
-     "the table of operations: CSV with the columns dp_rank, stage, step, optype, start_ts, duration (seconds), and "
-     "where there are several chunks of layers seq_id, mc, gmc",
+     "the table of operations: CSV with the columns dp_rank, stage, step, optype, start_ts, duration (seconds), and, "
+     "with several chunks of layers, seq_id, mc, gmc",
      offsetof(whatif_values, ops)},
     {0},
 };

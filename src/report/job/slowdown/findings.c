@@ -39,7 +39,7 @@ const hd_finding_code job_finding_codes[JOB_FINDINGS] = {
     {"uneven-ranks", "warning", "ranks wait for one another, though none is late for long",
      "Give each rank its own CPUs (srun --cpu-bind, mpirun --bind-to core, numactl, OMP_NUM_THREADS) and even batches "
      "or parts of the domain; collect garbage on all ranks at once."},
-    {"transfers", "warning", "collectives take time also where no rank waits",
+    {"transfers", "warning", "collectives take time even when no rank waits",
      "Overlap them with compute, send fewer bytes (bf16, sharding, larger buckets), or use a faster link; heddle "
      "communication has their bandwidth."},
     {"uneven-stages", "warning", "a stage of the pipeline computes longer than the others",
