@@ -161,15 +161,22 @@ static void print_summary(cli_run *run, const char *path, const hd_graph *graph)
 
 /* ---- the command ---- */
 
+enum { LAUNCHES_SHARE = 22 }; /* percent of the time until the graph is made, as measured on 100,000 events */
+
 static hd_status print_graph(cli_run *run, const char *path, const hd_trace *trace, hd_graph_view *view)
 {
     const struct graph_options *o = run->options;
     hd_launches *launches;
     hd_graph *graph = NULL;
     hd_status status = o->step ? choose_step(view, trace, o->step, &run->err) : HD_OK;
+    cli_progress progress;
+    cli_progress_init(&progress, run, "analysing");
+    progress.shares = true;
     if (status == HD_OK) status = hd_launches_new(&launches, trace, &run->err);
     if (status != HD_OK) return status;
+    cli_progress_update(&progress, LAUNCHES_SHARE, 100);
     status = hd_graph_new(&graph, trace, launches, &run->err);
+    cli_progress_deinit(&progress);
     hd_launches_free(launches);
     if (status != HD_OK) return status;
     hd_sink sink = {cli_write, run};

@@ -309,10 +309,11 @@ static hd_status add_notes(hd_report *out, const critical_path *p, hd_error *err
     return gpu_add_notes(out, &report_critical_path_about, &p->scope, more, err);
 }
 
-static hd_status add_tables(hd_report *out, critical_path *p, hd_error *err)
+static hd_status add_tables(hd_report *out, critical_path *p, const hd_report_input *input, hd_error *err)
 {
     const hd_report_about *about = &report_critical_path_about;
     HD_TRY(hd_graph_new(&p->graph, p->scope.trace, p->scope.launches, err));
+    gpu_say_progress(input, GPU_GRAPH_DONE);
     HD_TRY(report_builder(&p->paths, about, "paths", err));
     HD_TRY(report_builder(&p->classes, about, "classes", err));
     HD_TRY(report_builder(&p->names, about, "names", err));
@@ -340,7 +341,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     const path_options *o = options;
     critical_path p = {.options = options, .keys = {.key_size = sizeof(name_key)}};
     hd_status status = gpu_scope_init(&p.scope, input, &o->gpu, GPU_BY_STEP, err);
-    if (status == HD_OK) status = add_tables(out, &p, err);
+    if (status == HD_OK) status = add_tables(out, &p, input, err);
     if (status != HD_OK) hd_report_free(out);
     hd_graph_free(p.graph);
     hd_table_builder *const tables[] = {p.paths, p.classes, p.names, p.pieces, p.slack, p.hta, p.hta_edges};
