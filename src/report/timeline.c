@@ -409,7 +409,7 @@ static const hd_report_column cells_columns[] = {
 
 static const hd_report_column names_columns[] = {
     {"name", HD_VALUE_STRING, "of slices"},
-    {"time", HD_VALUE_DURATION, "that belongs to them, in all rows that are shown"},
+    {"time", HD_VALUE_DURATION, "time of these names in all rows shown"},
     {0},
 };
 

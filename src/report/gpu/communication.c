@@ -291,7 +291,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
         {"algorithm_bandwidth", HD_VALUE_DECIMAL, "GB/s: bytes per time",                                              \
          GPU_FILL(RATIO, collective_row, timed_bytes, offsetof(collective_row, timed))},                               \
     {                                                                                                                  \
-        "bus_bandwidth", HD_VALUE_DECIMAL, "GB/s over each link, as nccl-tests count it; null: size is not known",     \
+        "bus_bandwidth", HD_VALUE_DECIMAL, "GB/s over each link, computed as in nccl-tests; null if the group size is unknown",     \
             GPU_FILL(OWN, collective_row, timed_bytes, offsetof(collective_row, timed), .own = add_bus)                \
     }
 

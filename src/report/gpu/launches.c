@@ -313,7 +313,7 @@ static const hd_report_column delays_columns[] = {
 static const hd_report_table_about tables[] = {
     {"launches", "by call and work, longest way first", launches_columns, HD_CHART_BARS, "call,name",
      "call_total,queue_total,work_total"},
-    {"launch_totals", "by rank: what has no work, and work that has no launch", totals_columns},
+    {"launch_totals", "by rank: launches without activities, and activities without a launch", totals_columns},
     {"delays", "how many launches have which delay", delays_columns, HD_CHART_BARS, "rank,device,step,delay",
      "launches"},
     GPU_NOTES,

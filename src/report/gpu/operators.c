@@ -501,7 +501,7 @@ static const hd_report_column modules_columns[] = {
 };
 
 static const hd_report_table_about modules_tables[] = {
-    {"modules", "the tree of modules, each above those within it", modules_columns, HD_CHART_BARS, "module",
+    {"modules", "the tree of modules, each before the modules inside it", modules_columns, HD_CHART_BARS, "module",
      "gpu_self"},
     GPU_NOTES,
     {0},

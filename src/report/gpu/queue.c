@@ -242,7 +242,7 @@ static const hd_report_column pieces_columns[] = {
 };
 
 static const hd_report_table_about tables[] = {
-    {"queue", "a row per stream: how much was launched and had not begun", queue_columns, HD_CHART_BARS,
+    {"queue", "a row per stream: how many activities were launched and had not begun", queue_columns, HD_CHART_BARS,
      "rank,device,stream,step", "mean"},
     {"queue_over_time", "with --pieces: the length over time", pieces_columns, HD_CHART_SERIES, "rank,device,stream",
      "time,length"},

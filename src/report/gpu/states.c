@@ -154,7 +154,7 @@ static const hd_report_column moves_columns[] = {
 };
 
 static const hd_report_table_about tables[] = {
-    {"states", "a row per stream: what it does of the device's time", states_columns, HD_CHART_BARS,
+    {"states", "a row per stream: its states over the device's span", states_columns, HD_CHART_BARS,
      "rank,device,stream,step", "running,waiting,queued,idle"},
     {"transitions", "how often one state follows another", moves_columns},
     GPU_NOTES,
