@@ -235,7 +235,7 @@ static const hd_option_about options[] = {
 
 const hd_report_about replay_about = {
     .name = "replay",
-    .title = "a replay of a trace, unchanged and with changes",
+    .title = "the trace executed again, unchanged and with changes",
     .text = "The graph of a trace is executed: threads take the time that they took, GPU work begins when its launch, "
             "its queue and its events let it. The check tells how far that is off without a change.",
     .options = options,

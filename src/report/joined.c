@@ -62,7 +62,7 @@ static const hd_report_column kernels_columns[] = {
 };
 
 static const hd_report_table_about tables[] = {
-    {"join", "one row: samples, launches and work, and how many of each are alone", join_columns},
+    {"join", "one row: samples, launches and activities, and how many of each have no match", join_columns},
     {"rules", "by which rule launches got their stacks", rules_columns},
     {"kernels", "all work by short name, most time first", kernels_columns},
     {0},

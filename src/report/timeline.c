@@ -390,7 +390,7 @@ static const hd_report_column rows_columns[] = {
     {"kind", HD_VALUE_STRING, "stream or thread"},
     {"device", HD_VALUE_INT, "number of the GPU, for its rows"},
     {"stream", HD_VALUE_INT, "number of the queue, likewise"},
-    {"busy", HD_VALUE_DURATION, "time of the window that slices cover; on a GPU's rows that its work covers"},
+    {"busy", HD_VALUE_DURATION, "time of the window that slices cover; on a GPU's rows, that its activities cover"},
     {"share", HD_VALUE_DECIMAL, "of the window, in percent"},
     {0},
 };
@@ -401,8 +401,7 @@ static const hd_report_column cells_columns[] = {
     {"start", HD_VALUE_TIME, "of the column"},
     {"end", HD_VALUE_TIME, "of the column"},
     {"busy", HD_VALUE_DURATION, "time of the column that is covered"},
-    {"name", HD_VALUE_STRING,
-     "that has most of it; time belongs to the slice that started last of those that are open"},
+    {"name", HD_VALUE_STRING, "the name with most of this time; time belongs to the open slice that started last"},
     {"name_time", HD_VALUE_DURATION, "how much"},
     {0},
 };
@@ -417,7 +416,7 @@ static const hd_report_table_about tables[] = {
     {"window", "one row: the time that is shown, in so many columns", window_columns},
     {"rows", "the busiest rows, those of GPUs first", rows_columns, HD_CHART_BARS, "process,name,pid,tid", "busy"},
     {"cells", "a row per row and column that is busy", cells_columns},
-    {"names", "what the rows that are shown do, most time first", names_columns, HD_CHART_BARS, "name", "time"},
+    {"names", "the names on the rows that are shown, most time first", names_columns, HD_CHART_BARS, "name", "time"},
     {0},
 };
 

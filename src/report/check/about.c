@@ -8,7 +8,7 @@ static const hd_report_column findings_columns[] = {
     {"tid", HD_VALUE_STRING, "likewise"},
     {"track", HD_VALUE_STRING, "its name"},
     {"count", HD_VALUE_COUNT, "how often it was found"},
-    {"slices", HD_VALUE_COUNT, "of them, different slices; null where it is not about slices"},
+    {"slices", HD_VALUE_COUNT, "how many different slices; null if the finding is not about slices"},
     {"worst", HD_VALUE_DURATION, "the largest amount of time it is about"},
     {"start", HD_VALUE_TIME, "of the first example"},
     {"offset", HD_VALUE_INT, "byte offset of the first example in the decompressed input"},

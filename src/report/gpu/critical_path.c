@@ -388,7 +388,7 @@ static const hd_report_column piece_columns[] = {
     CLASS_COLUMN,
     {"name", HD_VALUE_STRING, "of what runs, or waits to begin; null: a gap"},
     {"waits", HD_VALUE_BOOL, "it waits to begin"},
-    {"id", HD_VALUE_INT, GPU_ID_OF "that; null: a gap"},
+    {"id", HD_VALUE_INT, GPU_ID_OF "this event; null: a gap"},
     {"node", HD_VALUE_INT, "its number in heddle graph"},
     {0},
 };

@@ -359,7 +359,7 @@ static const hd_report_column steps_columns[] = {
     {"gpu_span", HD_VALUE_DURATION, "between them"},
     {"gpu_busy", HD_VALUE_DURATION, "time in which any of them runs"},
     {"gpu_time", HD_VALUE_DURATION, "sum of their durations"},
-    {"id", HD_VALUE_INT, GPU_ID_OF "the annotation, else of the work with whose launch the step begins"},
+    {"id", HD_VALUE_INT, GPU_ID_OF "the annotation; of a guessed step, the activity at whose launch it begins"},
     GPU_COLUMN_DOUBT,
     {0},
 };

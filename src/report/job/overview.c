@@ -520,13 +520,14 @@ static const hd_report_column behind_columns[] = {
      "the process group, as the trace names it; tp from 2: of several groups tp the one whose lowest rank is 2"},
     {"stream", HD_VALUE_INT, "used as the group if that has no name"},
     {"point_to_point", HD_VALUE_BOOL, "sends and receives are counted separately"},
-    {"sequence", HD_VALUE_INT, "of its last collective; null: it is a member of the group, and has none"},
+    {"sequence", HD_VALUE_INT, "of its last collective; null: a member of the group without any"},
     {"counted", HD_VALUE_BOOL, "the trace has no numbers: 10^9 * (number of the step + 1) + place in it, from 0"},
     {"operation", HD_VALUE_STRING, "of its last"},
     {"step", HD_VALUE_STRING, "in which that was launched"},
     {"end", HD_VALUE_TIME, "of it, on the clock of the rank"},
     {"behind", HD_VALUE_COUNT,
-     "collectives behind the furthest of the group; null: it has none, or that is counted in a later step"},
+     "how many collectives it is behind the furthest rank of the group; null: it has none, or the furthest is in a "
+     "later step"},
     {0}};
 static const hd_report_column ledger_columns[] = {
     {"stage", HD_VALUE_STRING, "which reader or pass noticed it"},

@@ -24,7 +24,7 @@ static const hd_report_column whatif_columns[] = {
     {"slowdown", HD_VALUE_DECIMAL, "S: no_delay / ideal"},
     {"launch_slowdown", HD_VALUE_DECIMAL, "measured / no_delay"},
     {"worst_workers_share", HD_VALUE_DECIMAL,
-     "M_W: what of the time lost the ideal for the worst 3 % of the workers gives back"},
+     "M_W: the share of the lost time that is recovered if the worst 3 % of the workers were ideal"},
     {"last_stage_share", HD_VALUE_DECIMAL, "M_S: the same for the last stage"},
     {0},
 };
@@ -47,7 +47,7 @@ static const hd_report_column stages_columns[] = {{"stage", HD_VALUE_INT, "of th
 static const hd_report_column dps_columns[] = {{"dp_rank", HD_VALUE_INT, "data-parallel rank"}, SLOWDOWN, {0}};
 
 static const hd_report_column kinds_columns[] = {
-    {"operation", HD_VALUE_STRING, "kind; sends and receives of a direction are one"},
+    {"operation", HD_VALUE_STRING, "kind; sends and receives of a direction are one kind"},
     {"count", HD_VALUE_COUNT, "of them"},
     SLOWDOWN,
     {0},

@@ -285,7 +285,7 @@ static const hd_report_column rank_columns[] = {
     {"enqueued", HD_VALUE_INT, "number of the last collective that it enqueued; null: unknown, -1: none"},
     {"started", HD_VALUE_INT, "of the last that started"},
     {"completed", HD_VALUE_INT, "of the last that is complete"},
-    {"first", HD_VALUE_INT, "of the first in its ring: nothing is known of earlier ones"},
+    {"first", HD_VALUE_INT, "number of the first in its ring: earlier ones are unknown"},
     {"fell_out", HD_VALUE_INT, "entries of any group that its ring has lost, by the number of the first"},
     {"entries", HD_VALUE_COUNT, "of the group in its dump"},
     {"operation", HD_VALUE_STRING, "the last one of the group"},
