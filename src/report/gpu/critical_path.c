@@ -300,10 +300,10 @@ static hd_status add_notes(hd_report *out, const critical_path *p, hd_error *err
     if (gpu_note_guessed(guessed, sizeof guessed, g)) more[count++] = guessed;
     if (gpu_note_suspects(suspects, sizeof suspects, g)) more[count++] = suspects;
     if (gpu_note_unexamined(unexamined, sizeof unexamined, g)) more[count++] = unexamined;
-    snprintf(waits, sizeof waits, "of %" PRIu64 " waits it is not known for what work", g->waits_without_work);
+    snprintf(waits, sizeof waits, "the target of %" PRIu64 " waits is unknown", g->waits_without_work);
     if (gpu_note_backward(backward, sizeof backward, g)) more[count++] = backward;
     if (g->waits_without_work) more[count++] = waits;
-    snprintf(data, sizeof data, "%" PRIu64 " dependencies are left out, on what is not there or stands twice",
+    snprintf(data, sizeof data, "%" PRIu64 " dependencies on missing or duplicate activities are left out",
              g->dependencies_left_out);
     if (g->dependencies_left_out) more[count++] = data;
     return gpu_add_notes(out, &report_critical_path_about, &p->scope, more, err);

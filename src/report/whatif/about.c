@@ -13,7 +13,7 @@ static const hd_report_column check_columns[] = {
     {"operations", HD_VALUE_COUNT, "of those steps"},
     {"measured", HD_VALUE_DURATION, "mean time of a step, to the end of the last optimizer"},
     {"replayed", HD_VALUE_DURATION, "the same, simulated from what was measured"},
-    {"error", HD_VALUE_DECIMAL, "between them, in percent; above 5 the report is refused"},
+    {"error", HD_VALUE_DECIMAL, "difference between the two in percent; above 5 the report is refused"},
     {"worst_error", HD_VALUE_DECIMAL, "the largest of a step, in percent"},
     {0},
 };

@@ -382,7 +382,7 @@ static const hd_report_column check_columns[] = {
      "others in that step: they take as long as measured; above 5 % of all the report is refused"},
     {"measured", HD_VALUE_DURATION, "mean over ranks, from the end of the first collective to that of the last"},
     {"replayed", HD_VALUE_DURATION, "the same, simulated from what was measured"},
-    {"error", HD_VALUE_DECIMAL, "between them, in percent; above 5 the report is refused"},
+    {"error", HD_VALUE_DECIMAL, "difference between the two in percent; above 5 the report is refused"},
     {0}};
 static const hd_report_column slowdown_columns[] = {
     {"replayed", HD_VALUE_DURATION, "as of self_check"},
