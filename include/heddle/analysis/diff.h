@@ -74,7 +74,8 @@ hd_status hd_diff_new(hd_diff **out, const hd_diff_side *before, const hd_diff_s
 void hd_diff_free(hd_diff *diff);
 
 hd_diff_verdict hd_diff_verdict_of(const hd_diff *diff);
-/* The worst result of all conditions; a failure is worst. Without any it passes, but for an inconclusive diff. */
+/* The worst result of all conditions; a failure is worst. Without conditions the result is a pass, unless the diff is
+ * inconclusive. */
 hd_diff_gate hd_diff_gate_of(const hd_diff *diff);
 /* "after is 12.1 % slower: 210.300ms -> 235.812ms a step". Borrowed. */
 const char *hd_diff_sentence(const hd_diff *diff);

@@ -31,7 +31,8 @@ static const hd_report_column straggler_columns[] = {
     {0}};
 static const hd_report_column collective_columns[] = {
     GROUP,
-    {"counted", HD_VALUE_BOOL, "the trace has no numbers: 10^9 * (number of the step + 1) + place in it, from 0"},
+    {"counted", HD_VALUE_BOOL,
+     "counted, not from the trace: 10^9 * (number of the step + 1) + position in the step, from 0"},
     {"operation", HD_VALUE_STRING, "AllReduce, AllGather …"},
     {"members", HD_VALUE_COUNT, "that have it"},
     {"last_rank", HD_VALUE_INT, "the last to arrive; null: all arrived at the same time"},
