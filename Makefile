@@ -33,7 +33,7 @@ BUILD_FOR = tools/build_for.py $(MESON) $(1) $(2)
 quiet = @out=$$($(1) 2>&1) || { echo "$$out" >&2; exit 1; }
 
 .DEFAULT_GOAL := build
-.PHONY: help setup setup-test build release check-release portable demo static-libs dist test-dist wheel test-wheel static-libs-aarch64 dist-aarch64 test-dist-aarch64 deb test-deb wasm test-wasm site test-site test test-all build-sanitized test-threads test-gpu test-musl bench zoo fuzz install format check-format clean
+.PHONY: help setup setup-test build release check-release portable demo static-libs dist test-dist wheel test-wheel static-libs-aarch64 dist-aarch64 test-dist-aarch64 wheel-aarch64 test-wheel-aarch64 deb test-deb wasm test-wasm site test-site test test-all build-sanitized test-threads test-gpu test-musl bench zoo fuzz install format check-format clean
 
 help:                 ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -97,6 +97,12 @@ dist-aarch64: static-libs-aarch64 build/static-aarch64/build.ninja  ## the same 
 
 test-dist-aarch64: dist-aarch64  ## the unit tests, and what is in that archive, under qemu-user
 	@tests/tree/dist_aarch64.sh build/static-aarch64 build/dist-aarch64
+
+wheel-aarch64: static-libs-aarch64  ## the Python package for aarch64 in build/wheel-aarch64, compiled here
+	@tools/wheel.sh build/wheel-aarch64 aarch64
+
+test-wheel-aarch64: wheel-aarch64  ## import it, and run its command, under qemu-user
+	@tests/python/check_wheel.py build/wheel-aarch64/heddle_trace-*.whl
 
 deb:                  ## Debian's packages, in build/deb
 	@tools/setup.sh deb

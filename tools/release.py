@@ -4,8 +4,8 @@
 usage: tools/release.py [--check]
 
 It checks that one version is in all places, that CHANGELOG.md and debian/changelog have a dated section of it, that the tree is
-clean and its commit has the tag vVERSION; --check ends here. Then it runs the tests, and builds the archives of x86-64 and aarch64
-and the wheel twice, the second time in a clone in build/again: both must be the same, bit by bit. It adds the site of
+clean and its commit has the tag vVERSION; --check ends here. Then it runs the tests, and builds the archives and wheels of x86-64 and
+aarch64 twice, the second time in a clone in build/again: both must be the same, bit by bit. It adds the site of
 the documentation, the SBOMs, SHA256SUMS and, if RELEASE_KEY names a key of gpg, the signature SHA256SUMS.asc.
 """
 import hashlib
@@ -26,9 +26,10 @@ PLACES = (
     ("docs/reference/view-protocol.md", r'"version": "([^"]+)"'),
 )
 # What builds each thing, and where it is then. The static libraries are built once: they are Debian's sources, by a pinned version.
-BUILT = {"dist": "build/dist/*.tar.*", "dist-aarch64": "build/dist-aarch64/*.tar.*", "wheel": "build/wheel/*.whl"}
+BUILT = {"dist": "build/dist/*.tar.*", "dist-aarch64": "build/dist-aarch64/*.tar.*", "wheel": "build/wheel/*.whl",
+         "wheel-aarch64": "build/wheel-aarch64/*.whl"}
 SHARED = ("build/dist-libs", "build/dist-libs-aarch64", "build/glibc-2.28", "build/glibc-2.28-aarch64", "build/wheel-tools", "src/view/web/node_modules")
-TESTS = ("test", "test-dist", "test-dist-aarch64", "test-wheel", "test-site")
+TESTS = ("test", "test-dist", "test-dist-aarch64", "test-wheel", "test-wheel-aarch64", "test-site")
 
 
 def git(root, *words):
@@ -137,7 +138,7 @@ def main(words):
     gather(ROOT, out, first)
     print(f"release: {sign(out, os.environ.get('RELEASE_KEY'))}")
     print(f"release: build/release-{version} is ready; nothing was published. To publish: push the tag v{version}, upload the folder's files, "
-          f"the wheel to the package index, and site/ to a web server")
+          f"the wheels to the package index, and site/ to a web server")
     return 0
 
 

@@ -21,7 +21,9 @@ version_of() {
 }
 isal=$(version_of libisal-dev)
 microhttpd=$(version_of libmicrohttpd-dev)
-built="libisal $isal libmicrohttpd $microhttpd"
+# Its Python, with headers, for the wheel.
+python=$(basename "$(readlink -f /usr/bin/python3)")
+built="libisal $isal libmicrohttpd $microhttpd${cross:+ $python}"
 if [ "$(cat "$out/built" 2>/dev/null)" = "$built" ]; then exit 0; fi
 
 rm -rf "$out"
@@ -49,9 +51,10 @@ apt source "libisal=$isal" "libmicrohttpd=$microhttpd"
 # For another machine what this one has installed; its .pc files shall tell where it lies.
 if [ "$cross" ]; then
     apt download libexpat1-dev libisal-dev libmicrohttpd-dev libsqlite3-dev libzstd-dev libxxhash-dev libdw-dev libelf-dev zlib1g-dev libbz2-dev liblzma-dev \
-        libotf2-trace-dev libopen-trace-format2-dev libcmocka-dev libcmocka0
+        libotf2-trace-dev libopen-trace-format2-dev libcmocka-dev libcmocka0 \
+        "lib$python-dev" "$python-minimal" "lib$python-minimal" "lib$python-stdlib" libexpat1 zlib1g
     for package in ./*.deb; do dpkg-deb -x "$package" "$out/root"; done
-    dpkg-deb -W --showformat='${source:Package} ${source:Version}\n' ./*.deb | grep -v '^cmocka ' | sort -u >"$out/sources"
+    dpkg-deb -W --showformat='${source:Package} ${source:Version}\n' ./*.deb | grep -v -e '^cmocka ' -e '^python' | sort -u >"$out/sources"
     find "$out/root" -xtype l -delete
     sed -i "s#^prefix=/usr#prefix=$out/root/usr#; s#^libdir=.*#libdir=$out/root/usr/lib/$host#" "$out/root/usr/lib/$host/pkgconfig/"*.pc
     cat >"$out/cross.ini" <<END

@@ -1,12 +1,15 @@
 #!/bin/sh
 # Makes the wheel of `import heddle` in build/wheel: everything is linked in, as in `make dist`, so that it runs wherever
 # its manylinux tag says. auditwheel finds that tag, and refuses what needs a library of this machine.
-#   tools/wheel.sh OUT
+#   tools/wheel.sh OUT            for this machine
+#   tools/wheel.sh OUT aarch64    for another, with what tools/static_libs.sh has put in build/dist-libs-aarch64
 set -eu
 cd "$(dirname "$0")/.."
 out=$1
+cross=${2:-}
 tools=build/wheel-tools
-glibc=$PWD/build/glibc-2.28
+glibc=$PWD/build/glibc-2.28${cross:+-$cross}
+libs=$PWD/build/dist-libs${cross:+-$cross}
 
 if ! cmp -s tools/wheel.txt "$tools/.heddle-lock"; then
     echo "wheel: installing what it is built with, in $tools"
@@ -15,15 +18,23 @@ if ! cmp -s tools/wheel.txt "$tools/.heddle-lock"; then
     cp tools/wheel.txt "$tools/.heddle-lock"
 fi
 PATH=$PWD/$tools/bin:$PATH
-PKG_CONFIG_PATH=$PWD/build/dist-libs/lib/pkgconfig
+PKG_CONFIG_PATH=$libs/lib/pkgconfig
 # The same tree makes the same wheel.
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || echo 315532800)
 export PATH PKG_CONFIG_PATH SOURCE_DATE_EPOCH
+if [ "$cross" ]; then
+    unset CC PKG_CONFIG_PATH
+    export _PYTHON_HOST_PLATFORM="linux-$cross" # the wheel's tag
+    set -- -Csetup-args=--cross-file="$PWD/tools/$cross-linux-gnu.ini" -Csetup-args=--cross-file="$libs/cross.ini"
+else
+    export CC="${CC:-gcc}"
+    set --
+fi
 
 rm -rf "$out"
 mkdir -p "$out/raw"
-CC=${CC:-gcc} pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir "$out/raw" \
-    -Cbuild-dir=build/wheel-build -Csetup-args=-Dprefer_static=true -Csetup-args=-Dline_editing=disabled -Csetup-args=-Dportable=true -Csetup-args="-Dc_link_args=-B$glibc/ -L$glibc" -Cinstall-args=--strip .
+pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir "$out/raw" "$@" \
+    -Cbuild-dir="build/wheel-build${cross:+-$cross}" -Csetup-args=-Dprefer_static=true -Csetup-args=-Dline_editing=disabled -Csetup-args=-Dmpi=disabled -Csetup-args=-Dportable=true -Csetup-args="-Dc_link_args=-B$glibc/ -L$glibc" -Cinstall-args=--strip .
 auditwheel repair --wheel-dir "$out" "$out"/raw/*.whl >"$out/audit" 2>&1 || { cat "$out/audit" >&2; exit 1; }
 rm -r "$out/raw"
 for wheel in "$out"/*.whl; do

@@ -5,7 +5,7 @@ import json
 import judge
 import zoo
 
-SHORT = {judge.RIGHT: "✓", judge.SAID: "less, said", judge.REFUSED: "refused", judge.WRONG: "wrong", judge.LOST: "lost", judge.CRASHED: "crashed", judge.NOT_CLAIMED: "–"}
+SHORT = {judge.RIGHT: "✓", judge.SAID: "partial, flagged", judge.REFUSED: "refused", judge.WRONG: "wrong", judge.LOST: "lost", judge.CRASHED: "crashed", judge.NOT_CLAIMED: "–"}
 COLUMNS = {judge.RIGHT: "right", judge.SAID: "less, and says so", judge.REFUSED: "refused", judge.WRONG: "wrong", judge.LOST: "lost silently", judge.CRASHED: "crashed", judge.NOT_CLAIMED: "not claimed"}
 
 
@@ -59,7 +59,7 @@ def markdown(result, docs="docs/zoo.md"):
     if result["missing"]:
         out += ["Skipped: " + "; ".join(f"{name} ({why})" for name, why in result["missing"].items()) + ".", ""]
     out += ["How each was run: " + "; ".join(f"{t['title']}: {t['documented']}" for t in result["tools"]) + ".", "", "## By question", "",
-            "right / wrong, lost or crashed / refused or less and said", "", by_question(result), "## By trace", "",
+            "right / wrong, lost or crashed / refused or partial and flagged", "", by_question(result), "## By trace", "",
             "✓: all that the tool claims is right. –: it claims nothing of this format. What else there is, is named.", ""]
     for family in dict.fromkeys(t["family"] for t in result["traces"].values()):
         names = [n for n, t in result["traces"].items() if t["family"] == family]

@@ -148,7 +148,7 @@ typedef struct hd_report_input {
     const hd_memory *memory;           /* likewise */
     const hd_launches *launches;       /* likewise */
     const hd_gpus *gpus;               /* NULL: the library's own table, for an analysis that needs one */
-    hd_progress *progress; /* of summary, after each phase; units: estimated shares of its time. NULL: none */
+    hd_progress *progress;             /* after each phase; units: estimated shares of the time. NULL: none */
     void *progress_user;
     const struct gpu_scope *scope; /* private: the activities, as the same options select them */
 } hd_report_input;

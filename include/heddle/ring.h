@@ -43,8 +43,8 @@ typedef struct hd_ring_options {
     bool many_producers;
 } hd_ring_options;
 
-/* offered = pushed + refused; pushed = popped + evicted + what is still in the ring. Exact once the threads that push
- * and pop are idle; while they run, each number is that of a moment close to the call. */
+/* offered = pushed + refused; pushed = popped + evicted + what is still in the ring. Exact when no thread pushes or
+ * pops; otherwise each number is that of a moment close to the call. */
 typedef struct hd_ring_counts {
     uint64_t pushed;  /* accepted */
     uint64_t popped;  /* taken by the consumer */

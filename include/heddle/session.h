@@ -20,8 +20,8 @@
  *
  * Loss
  *   A full ring drops or waits, as the policy says. Events that are dropped or could not be written are counted
- *   exactly, in the file and in hd_session_stats; a failing disk never stops the program. Where ulimit -f ends a file,
- *   it goes on in another: hd_session_join.
+ *   exactly, in the file and in hd_session_stats; a failing disk never stops the program. If a file reaches ulimit -f,
+ *   it continues in another file: hd_session_join.
  *
  * Threads
  *   Any thread may call any function at any time, except stop and free. The first event of a thread creates its ring;
@@ -236,7 +236,7 @@ uint32_t hd_session_args(hd_session *session, const hd_session_arg *args, uint32
 enum { HD_SESSION_STACK_MAX = 512 };
 uint32_t hd_session_stack(hd_session *session, const uint64_t *frames, uint32_t count);
 
-/* A mapped file, so that addresses in it can be named later. */
+/* Records a mapped file, so that addresses in it can be named later. */
 typedef struct hd_session_module_info {
     uint64_t start, end; /* addresses */
     uint64_t offset;     /* in the file, of start */

@@ -75,8 +75,9 @@ hd_status hd_error_set(hd_error *err, hd_status status, const char *path, uint64
 void hd_error_add_cause(hd_error *err, const char *format, ...) HD_PRINTF(2, 3);
 
 /* The whole error as one line without its newline, outermost cause first, cut to size - 1 bytes; returns out.
- * "cannot read a.heddle: a block of 812 slices: at byte 4096: its checksum differs". The path is before the offset,
- * unless a cause names it. Names in it are as the input had them: escape control characters before printing. */
+ * "cannot read a.heddle: a block of 812 slices: at byte 4096: its checksum differs". The file's path is printed before
+ * the offset, unless the text of a cause already contains it. Names in it are unchanged input: escape control
+ * characters before printing. */
 char *hd_error_text(char *out, size_t size, const hd_error *err);
 
 #ifdef __cplusplus

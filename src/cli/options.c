@@ -30,9 +30,8 @@ const cli_option cli_global_options[] = {
      .value = "FILE",
      .offer = "<files>",
      .field = offsetof(cli_globals, groups),
-     .help =
-         "lines \"communication: PATTERN\", or compute, copy, AllReduce …: what kernels of these names do, whatever "
-         "heddle formats --classes says"},
+     .help = "lines \"communication: PATTERN\", or compute, copy, AllReduce …: kernels of these names have this class; "
+             "these lines go before the rules of heddle formats --classes"},
     {.name = "help", .letter = 'h', .kind = CLI_FLAG, .field = offsetof(cli_globals, help), .help = "show this help"},
     {.name = "version",
      .letter = 'V',

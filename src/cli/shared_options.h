@@ -71,7 +71,7 @@
 #define OPTION_FROM(at)                                                                                                \
     {                                                                                                                  \
         .name = "from", .kind = CLI_TEXT, .value = "TIME", at,                                                         \
-        .help = "begin there, counted from the first event: 1.5s, 250ms, 10us, 4ns, or 10% of the trace's span"        \
+        .help = "begin at this time after the first event: 1.5s, 250ms, 10us, 4ns, or 10% of the trace's span"         \
     }
 
 #define OPTION_UNTIL(at)                                                                                               \

@@ -254,7 +254,7 @@ static void judge(hd_way *way, const cuda_facts *facts, const hd_devices *device
     else if (!devices->injection[0])
         devices_say(way, HD_WAY_MISSING,
                     "Install heddle with its library, or build it on Linux: libheddle-cuda.so is HEDDLE_CUDA_LIBRARY "
-                    "where that is set, else looked for beside heddle and in the lib folder next to it.",
+                    "where that is set, else searched next to heddle and in ../lib/heddle.",
                     "libheddle-cuda.so is missing: %s", found);
     else if (facts->cupti_major && newest && facts->cupti_major > newest)
         devices_say(

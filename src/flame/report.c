@@ -22,7 +22,7 @@ static const hd_report_table_about tables[] = {
 
 static const hd_report_about about = {
     .name = "flame",
-    .title = "which calls the time belongs to",
+    .title = "the calls to which the time belongs",
     .text =
         "A frame is as wide as its part of the whole in the first row: GPU time of what it launched or, without GPU "
         "activity, samples or CPU time. Its callers are above it.",

@@ -111,7 +111,7 @@ hd_status hd_out_folder_create(hd_out_folder *out, const char *path, const hd_ou
     if (is_made) out->leftover = hd_leftover_add(out->temporary, true);
     hd_signals_restore(&signals);
     if (status == HD_OK && !is_made) {
-        status = hd_error_set(err, HD_ERR_IO, out->target, HD_OFFSET_NONE, "cannot make a folder beside it: %s",
+        status = hd_error_set(err, HD_ERR_IO, out->target, HD_OFFSET_NONE, "cannot make a folder next to it: %s",
                               strerror(errno));
         free(out->temporary);
         out->temporary = NULL;

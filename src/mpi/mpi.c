@@ -60,7 +60,7 @@ static hd_status load_plugin(const hd_mpi_plugin **out, hd_mpi_kind kind, hd_err
     char path[PATH_MAX];
     if (!hd_devices_library(path, sizeof path, plugin_names[kind]))
         return hd_error_set(err, HD_ERR_UNSUPPORTED, NULL, HD_OFFSET_NONE,
-                            "there is no %s beside heddle nor in ../lib/heddle: install Heddle built with %s "
+                            "there is no %s next to heddle or in ../lib/heddle: install Heddle built with %s "
                             "(-Dmpi=enabled), or run as one process (--mpi none)",
                             plugin_names[kind], mpi_names[kind]);
     void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);

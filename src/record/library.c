@@ -72,7 +72,7 @@ hd_status hd_record_library(char **out, const char *path, hd_error *err)
     if (!*out && named && *named) return hd_error_set(err, HD_ERR_IO, named, HD_OFFSET_NONE, "%s", strerror(errno));
     if (!*out)
         return hd_error_set(err, HD_ERR_IO, NULL, HD_OFFSET_NONE,
-                            "there is no " LIBRARY " beside heddle nor in ../lib/heddle: install it, or set "
+                            "there is no " LIBRARY " next to heddle or in ../lib/heddle: install it, or set "
                             "HEDDLE_CUDA_LIBRARY to where it is");
     hd_status status = check_library(*out, err);
     if (status == HD_OK) return HD_OK;

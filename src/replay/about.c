@@ -154,7 +154,8 @@ static const hd_report_table_about tables[] = {
     {"steps", "a row per step", step_columns, HD_CHART_LANES, "step", "recorded,replayed,changed"},
     {"hardware", "launched again on a GPU: kernels that turn as long, copies of the same size", hardware_columns,
      HD_CHART_NONE, NULL, NULL},
-    {"operations", "what runs, in which order, behind what", operation_columns, HD_CHART_NONE, NULL, NULL},
+    {"operations", "the operations, in order, with those that each waits for", operation_columns, HD_CHART_NONE, NULL,
+     NULL},
     {"order", "two traces: the order of the work of each queue", order_columns, HD_CHART_NONE, NULL, NULL},
     {"dependencies", "two traces: what the same work waits for", dependency_columns, HD_CHART_NONE, NULL, NULL},
     {"ties", "replayed with other orders of what is launched at one time", ties_columns, HD_CHART_NONE, NULL, NULL},
@@ -169,19 +170,20 @@ static const hd_report_table_about tables[] = {
 
 static const hd_option_about options[] = {
     {"scale", HD_OPTION_TEXTS, NULL,
-     "PATTERN=FACTOR: kernels, copies, operators and API calls of these names take FACTOR times as long", FIELD(scale)},
+     "PATTERN=FACTOR: multiply the durations of kernels, copies, operators and API calls of these names by FACTOR",
+     FIELD(scale)},
     {"remove", HD_OPTION_PATTERNS, NULL,
      "remove these kernels with their launches, and these operators with everything inside them", FIELD(remove)},
-    {"fuse", HD_OPTION_PATTERNS, NULL, "kernels of these names that follow one another on a queue have one launch",
+    {"fuse", HD_OPTION_PATTERNS, NULL, "launch consecutive kernels of these names on a queue together, as one kernel",
      FIELD(fuse)},
     {"overlap", HD_OPTION_PATTERNS, NULL,
-     "communication, copy: these activities have a queue of their own and wait only for their launch and their "
-     "data; events stay with their old queue",
+     "communication, copy: move these activities to a queue of their own, where they wait only for their launch and "
+     "their data; events stay with the old queue",
      FIELD(overlap)},
     {"launch-cost", HD_OPTION_TIME, NULL, "each call that launches an activity takes this long", FIELD(launch_cost)},
-    {"graph", HD_OPTION_FLAG, NULL, "the kernels of a step have one launch, as a CUDA graph", FIELD(graph)},
+    {"graph", HD_OPTION_FLAG, NULL, "launch the kernels of a step at once, as a CUDA graph", FIELD(graph)},
     {"streams", HD_OPTION_COUNT, NULL,
-     "the number of queues becomes this, except those of communication only; activities come in the order of "
+     "use this many queues, in addition to those of communication only; activities are issued in the order of their "
      "launches",
      FIELD(streams)},
     {"schedule", HD_OPTION_TEXT, NULL,
@@ -191,37 +193,42 @@ static const hd_option_about options[] = {
      "priority, lower ones go first; priorities: as in the trace",
      FIELD(schedule)},
     {"queue-depth", HD_OPTION_TEXT, NULL,
-     "a launch call waits while this many operations of its queue are launched and have not begun; 0: none waits "
+     "a launch call blocks while this many launched operations of its queue have not begun; 0: launches never block "
      "(default: as in the trace, if long calls show it)",
      FIELD(queue_depth)},
     {"gpu", HD_OPTION_TEXT, NULL,
-     "A=>B: compute activities take the time of another GPU, by the rooflines of both from the table of GPUs; "
+     "A=>B: compute activities take the time that GPU B would need instead of A, by the rooflines of both in the table "
+     "of GPUs; "
      "'=>B': A is the GPU of the trace",
      FIELD(gpu)},
     {"mode", HD_OPTION_TEXT, NULL,
-     "dry-run: only the operations of the GPUs with the changes, in their order and what each waits for, without times",
+     "dry-run: print the GPU operations after the changes, in order, with the operations that each waits for, without "
+     "times",
      FIELD(mode)},
-    {"max-error", HD_OPTION_DECIMAL, "5", "refuse changes if the check is off by more percent than this (default: 5)",
-     FIELD(max_error)},
+    {"max-error", HD_OPTION_DECIMAL, "5",
+     "refuse changes if the unchanged replay is off by more than this percentage (default: 5)", FIELD(max_error)},
     {"from", HD_OPTION_TIME, NULL,
-     "replay only from there, counted from the first event: 1.5s, 250ms, 10us, 4ns, or 10%; the rest is fixed",
+     "replay only from this time after the first event: 1.5s, 250ms, 10us, 4ns, or 10%; the rest keeps its times",
      FIELD(from)},
     {"until", HD_OPTION_TIME, NULL, "replay only until there", FIELD(until)},
     {"step", HD_OPTION_TEXT, NULL, "replay only step N, of heddle report steps: its number or its whole name",
      FIELD(step)},
-    {"stream", HD_OPTION_TEXT, NULL, "replay only the activities of the stream of this number; all others are fixed",
-     FIELD(stream)},
+    {"stream", HD_OPTION_TEXT, NULL,
+     "replay only the activities of the stream of this number; all others keep their times", FIELD(stream)},
     {"events", HD_OPTION_PATTERNS, NULL,
-     "replay only events of these names, or ids in the table slice of heddle query; all others stay", FIELD(events)},
+     "replay only events of these names, or ids in the table slice of heddle query; all others keep their times",
+     FIELD(events)},
     {"run", HD_OPTION_FLAG, NULL,
-     "run it on an NVIDIA GPU, without the program: kernels that spin as long as those of the trace, copies of the "
-     "same size, on as many streams, with the same waits; on the first GPU of CUDA_VISIBLE_DEVICES",
+     "run the replay on an NVIDIA GPU, without the program: kernels that spin as long as those of the trace, and "
+     "copies of the same size, on the same number of streams, with the same waits; on the first GPU of "
+     "CUDA_VISIBLE_DEVICES",
      FIELD(run)},
     {"ties", HD_OPTION_COUNT, NULL,
      "measure ordering sensitivity: replay this many times with other orders of activities that several threads "
      "launch on one queue at the same time; status 1 if anything changes",
      FIELD(ties)},
-    {"within", HD_OPTION_TIME, NULL, "with ties: the same time is up to this much later, such as 2us", FIELD(within)},
+    {"within", HD_OPTION_TIME, NULL, "with --ties: launches up to this far apart count as simultaneous, such as 2us",
+     FIELD(within)},
     {"steps", HD_OPTION_PATTERNS, NULL,
      "annotations of these names are the steps, not ProfilerStep#N; auto: guess them from what repeats", FIELD(steps)},
     {0},
@@ -229,7 +236,7 @@ static const hd_option_about options[] = {
 
 const hd_report_about replay_about = {
     .name = "replay",
-    .title = "a trace run again, as it is and with changes",
+    .title = "the trace executed again, unchanged and with changes",
     .text = "The graph of a trace is executed: threads take the time that they took, GPU work begins when its launch, "
             "its queue and its events let it. The check tells how far that is off without a change.",
     .options = options,

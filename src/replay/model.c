@@ -53,7 +53,7 @@ void replay_lag_name(char *out, size_t size, unsigned lag)
         snprintf(out, size, "launch: %s by %s%s", roles[at / LAG_SORTS], sorts[at % LAG_SORTS],
                  lag % 2 ? " that waits for it" : "");
     else if (lag == LAG_SLOT)
-        snprintf(out, size, "launch queue: a call behind its slot");
+        snprintf(out, size, "launch queue: a call after its slot");
     else if (lag >= LAG_EVENT)
         snprintf(out, size, "event: %s", roles[lag - LAG_EVENT]);
     else

@@ -62,7 +62,7 @@ static const hd_report_column kernels_columns[] = {
 };
 
 static const hd_report_table_about tables[] = {
-    {"join", "one row: samples, launches and work, and how many of each are alone", join_columns},
+    {"join", "one row: samples, launches and activities, and how many of each have no match", join_columns},
     {"rules", "by which rule launches got their stacks", rules_columns},
     {"kernels", "all work by short name, most time first", kernels_columns},
     {0},
@@ -82,7 +82,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 
 const hd_report_about report_attribution_about = {
     .name = "attribution",
-    .title = "how stacks were joined with the work of GPUs",
+    .title = "how stacks were joined with GPU activities",
     .text = "Which samples were matched with which launches and by which rule, how many on each side have no match, "
             "how well the clocks fit, and the time of all GPU activities by kernel.",
     .tables = tables,

@@ -390,7 +390,7 @@ static const hd_report_column rows_columns[] = {
     {"kind", HD_VALUE_STRING, "stream or thread"},
     {"device", HD_VALUE_INT, "number of the GPU, for its rows"},
     {"stream", HD_VALUE_INT, "number of the queue, likewise"},
-    {"busy", HD_VALUE_DURATION, "time of the window that slices cover; on a GPU's rows that its work covers"},
+    {"busy", HD_VALUE_DURATION, "time of the window that slices cover; on a GPU's rows, that its activities cover"},
     {"share", HD_VALUE_DECIMAL, "of the window, in percent"},
     {0},
 };
@@ -401,15 +401,14 @@ static const hd_report_column cells_columns[] = {
     {"start", HD_VALUE_TIME, "of the column"},
     {"end", HD_VALUE_TIME, "of the column"},
     {"busy", HD_VALUE_DURATION, "time of the column that is covered"},
-    {"name", HD_VALUE_STRING,
-     "that has most of it; time belongs to the slice that started last of those that are open"},
+    {"name", HD_VALUE_STRING, "the name with most of this time; time belongs to the open slice that started last"},
     {"name_time", HD_VALUE_DURATION, "how much"},
     {0},
 };
 
 static const hd_report_column names_columns[] = {
     {"name", HD_VALUE_STRING, "of slices"},
-    {"time", HD_VALUE_DURATION, "that belongs to them, in all rows that are shown"},
+    {"time", HD_VALUE_DURATION, "time of these names in all rows shown"},
     {0},
 };
 
@@ -417,14 +416,14 @@ static const hd_report_table_about tables[] = {
     {"window", "one row: the time that is shown, in so many columns", window_columns},
     {"rows", "the busiest rows, those of GPUs first", rows_columns, HD_CHART_BARS, "process,name,pid,tid", "busy"},
     {"cells", "a row per row and column that is busy", cells_columns},
-    {"names", "what the rows that are shown do, most time first", names_columns, HD_CHART_BARS, "name", "time"},
+    {"names", "the names on the rows that are shown, most time first", names_columns, HD_CHART_BARS, "name", "time"},
     {0},
 };
 
 static const hd_option_about options[] = {
     {"width", HD_OPTION_COUNT, "100", "columns", offsetof(timeline_options, width)},
     {"rows", HD_OPTION_COUNT, "40", "rows; the busiest", offsetof(timeline_options, rows)},
-    {"from", HD_OPTION_TIME, NULL, "begin there, counted from the first event: 1.5s, 250ms, 10us, 4ns, or 10%",
+    {"from", HD_OPTION_TIME, NULL, "begin at this time after the first event: 1.5s, 250ms, 10us, 4ns, or 10%",
      offsetof(timeline_options, from)},
     {"until", HD_OPTION_TIME, NULL, "end there", offsetof(timeline_options, until)},
     {"tracks", HD_OPTION_PATTERNS, NULL, "only tracks whose name, process name or PROCESS/THREAD matches",
@@ -434,7 +433,7 @@ static const hd_option_about options[] = {
 
 const hd_report_about report_timeline_about = {
     .name = "timeline",
-    .title = "how busy each row is over time, and with what",
+    .title = "how busy each track is over time, and with which names",
     .text = "Divides the time into columns. For each track (row) and column: the time that slices cover, to the "
             "nanosecond, and the name with the largest part of it. On tracks of GPUs only kernels, copies and memsets "
             "count. heddle timeline draws it.",

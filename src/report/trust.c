@@ -15,7 +15,7 @@ const hd_report_column report_trust_columns[] = {
     {"of", HD_VALUE_COUNT, "of how many"},
     {"ns", HD_VALUE_DURATION, "by how much"},
     {"sentence", HD_VALUE_STRING, "the same in words"},
-    {"figures", HD_VALUE_STRING, "what rests on it"},
+    {"figures", HD_VALUE_STRING, "figures that depend on it"},
     {"start", HD_VALUE_TIME, "of the first"},
     {"id", HD_VALUE_INT, "of the first, in the table slice"},
     {0},

@@ -193,7 +193,7 @@ def check_files(heddle, folder, job):
                 name, fine = names[rank], opens and rank == 7
                 said = server.ask(f"job/open?of={head['number']}&row={row}&step=0", "POST", 200 if fine or name == b".." else 404)
                 if not fine and name != b"..":
-                    assert "not beside the summaries" in said["error"], (name, said)
+                    assert "not next to the summaries" in said["error"], (name, said)
             traces = server.session(lambda s: all(t["state"] != "reading" for t in s["traces"]))["traces"]
             assert [t["name"] for t in traces if t["state"] == "ready"] == (["t_rank7.json"] if opens else []), traces
 

@@ -281,6 +281,11 @@ static void test_report__progress_ends_at_its_total(void **state)
     assert_true(seen[0] > 10);
     assert_int_equal(seen[1], seen[2]);
     hd_report_free(&report);
+    memset(seen, 0, sizeof seen);
+    assert_int_equal(hd_report_run(&report, "critical-path", &input, NULL), HD_OK);
+    assert_int_equal(seen[0], 3); /* launches, activities, graph */
+    assert_true(seen[1] < seen[2]);
+    hd_report_free(&report);
     hd_trace_free(trace);
 }
 

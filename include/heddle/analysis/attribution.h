@@ -7,8 +7,8 @@
  *             side does not know the pid, the tid alone, if one thread of each side has it
  *   SEQUENCE  the same for a thread whose ids the GPU side does not know, assigned by agreement of the whole sequence
  *   ORDER     the same where the GPU side has no launches, only kernels with ids that give their order
- *   SLICES    the slices that enclose the launch on its thread: Kineto's python_function, cpu_op, user_annotation. A
- *             launch without one is its own stack, unless the trace has recorded stacks: then this launch's is missing
+ *   SLICES    the slices that enclose the launch on its thread: Kineto's python_function, cpu_op, user_annotation.
+ *             Without them the launch itself is the stack, unless the trace has recorded stacks: then it is missing
  * Samples and launches match one to one; all activities of a graph belong to the graph's launch.
  */
 #ifndef HEDDLE_ATTRIBUTION_H
@@ -71,8 +71,8 @@ typedef struct hd_attribution {
     uint32_t *launch_stack;  /* by launch: node, HD_STACK_NONE */
     uint8_t *launch_rule;    /* by launch: hd_stack_rule */
     uint64_t *launch_sample; /* by launch: row of its sample in the CPU trace, UINT64_MAX: none */
-    uint32_t *work_stack;    /* by work: node of its launch's stack with the creation stack of its graph node below it;
-                                only the launch's stack where that would take too much memory */
+    uint32_t *work_stack;    /* by work: node of its launch's stack, with the stack that created its graph node below
+                                it, unless that would take too much memory */
     uint8_t *work_rule;      /* by work */
     hd_pending_stack *pending;
     size_t pending_count;

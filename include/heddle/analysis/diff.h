@@ -58,7 +58,7 @@ enum { HD_DIFF_MIN_NS = 20000 };
 typedef enum hd_diff_verdict { HD_DIFF_SAME, HD_DIFF_SLOWER, HD_DIFF_FASTER, HD_DIFF_INCONCLUSIVE } hd_diff_verdict;
 typedef enum hd_diff_gate { HD_DIFF_PASSES, HD_DIFF_FAILS, HD_DIFF_UNSAID } hd_diff_gate;
 
-/* What may differ between the sides and they are compared all the same. */
+/* Differences between the sides that do not prevent the comparison. */
 enum {
     HD_DIFF_ACROSS_GPUS = 1, /* models of GPUs */
     HD_DIFF_ACROSS_RANKS = 2 /* sizes of the job, and how many GPUs have activities */
@@ -67,22 +67,23 @@ enum {
 /* Validate the conditions without comparing anything. Errors: ARGUMENT. */
 hd_status hd_diff_conditions_valid(const char *const *fail_if, hd_error *err);
 
-/* Compare two sides, which are not needed afterwards. options may be NULL. The caller frees *out. Errors: MEMORY;
+/* Compare two sides, which may be freed afterwards. options may be NULL. The caller frees *out. Errors: MEMORY;
  * ARGUMENT (a condition); INTERNAL: parts do not add up to the steps. O(n log n) for n rows in both sides. */
 hd_status hd_diff_new(hd_diff **out, const hd_diff_side *before, const hd_diff_side *after,
                       const hd_diff_options *options, hd_error *err);
 void hd_diff_free(hd_diff *diff);
 
 hd_diff_verdict hd_diff_verdict_of(const hd_diff *diff);
-/* Of all conditions: the worst, a failure first. Without any it passes, but for an inconclusive diff. */
+/* The worst result of all conditions; a failure is worst. Without conditions the result is a pass, unless the diff is
+ * inconclusive. */
 hd_diff_gate hd_diff_gate_of(const hd_diff *diff);
 /* "after is 12.1 % slower: 210.300ms -> 235.812ms a step". Borrowed. */
 const char *hd_diff_sentence(const hd_diff *diff);
 
-/* Tables, borrowed; NULL beyond the last. Times are ns, and of a step unless the column says else; hd_diff_report_about
- * has the meaning of each column. `sides`, `step`, `steps`, `parts`, `counts`, `figures`, `rows`, `differs`, `reasons`, `gate`.
- * `parts` add up to the step, to the nanosecond. Of `rows` those of one kind share no time; those of operators and
- * modules have the time of their kernels, collectives and copies again. */
+/* Tables, borrowed; NULL beyond the last. Times are ns per step, unless the column says otherwise; hd_diff_report_about
+ * has the meaning of each column. `sides`, `step`, `steps`, `parts`, `counts`, `figures`, `rows`, `differs`, `reasons`,
+ * `gate`. `parts` add up to the step, to the nanosecond. Rows of one kind share no time; rows of operators and modules
+ * repeat the time of their kernels, collectives and copies. */
 const hd_table *hd_diff_table_at(const hd_diff *diff, size_t index);
 const hd_table *hd_diff_table(const hd_diff *diff, const char *name); /* NULL: there is none of that name */
 /* A copy of a table for people, with the columns that fit a screen and short names, without columns that are all null.
@@ -94,8 +95,8 @@ hd_status hd_diff_narrow(hd_table **out, const hd_diff *diff, const char *name, 
 hd_status hd_diff_report(hd_report *out, const hd_diff *diff, hd_error *err);
 /* The description of that report, for hd_report_part. Static. */
 const hd_report_about *hd_diff_report_about(void);
-/* The same of some traces, with options of hd_diff_report_about, "KEY=VALUE"; options may be NULL. Of two traces the
- * first is before; of others the option inputs selects them. Errors: ARGUMENT, MEMORY, LIMIT. */
+/* The same of some traces, with options of hd_diff_report_about, "KEY=VALUE"; options may be NULL. Of two traces, the
+ * first is the side before; with more, the option inputs assigns them to the sides. Errors: ARGUMENT, MEMORY, LIMIT. */
 hd_status hd_diff_report_run(hd_report *out, const hd_trace *const *traces, size_t count, const char *const *options,
                              hd_error *err);
 

@@ -104,7 +104,8 @@ hd_status hd_graph_new(hd_graph **out, const hd_trace *trace, const hd_launches 
 void hd_graph_free(hd_graph *graph);
 
 /* The edge of a node that is ready last, and when; SIZE_MAX: the node has no edge, *out_ready is then the start of the
- * graph. Of several at the same time the last kind; of one kind work, then the one whose node began later. */
+ * graph. If several are ready at the same time, the last kind counts; within a kind, activities come first, then the
+ * source that began later. */
 size_t hd_graph_bound(int64_t *out_ready, const hd_graph *graph, uint32_t node);
 /* The lane of a node. O(log lanes). */
 const hd_graph_lane *hd_graph_lane_of(const hd_graph *graph, uint32_t node);
@@ -128,7 +129,7 @@ hd_status hd_graph_path(hd_graph_piece **out, size_t *out_count, const hd_graph 
                         int64_t until_ns, hd_error *err);
 void hd_graph_pieces_free(hd_graph_piece *pieces);
 /* Of the nodes that touch [from_ns, until_ns) the one that ends last; an end after until_ns counts as until_ns.
- * Of several work, then the one that began later. HD_NONE: none. */
+ * Of several, an activity counts first, then the one that began later. HD_NONE: none. */
 uint32_t hd_graph_last(const hd_graph *graph, int64_t from_ns, int64_t until_ns);
 
 /* What a part of a path is, or what it waits for. */

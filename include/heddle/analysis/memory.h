@@ -64,7 +64,7 @@ typedef struct hd_memory_pool {
     int64_t peak_loose_bytes; /* of that, bytes without an address */
     int64_t loose_bytes;      /* of live_bytes, bytes without an address */
     int64_t final_bytes;      /* last level */
-    bool has_reserved;        /* reserved and allocated are known at some events: the members below are of these events
+    bool has_reserved;        /* reserved and allocated bytes are known at some events, to which the members below refer
                                  */
     int64_t reserved_peak_bytes;
     int64_t idle_at_peak_bytes;          /* reserved minus allocated, at the peak of allocated */
@@ -118,7 +118,7 @@ typedef struct hd_memory_step {
     int64_t replaced_live_bytes;
 } hd_memory_step;
 
-/* Anything but HD_OK stops the walk and is returned. */
+/* Any status but HD_OK stops the walk and is returned. */
 typedef hd_status hd_memory_sink(void *user, const hd_memory_step *step, hd_error *err);
 
 /* Hand every event to the sink, in the order of time. Errors: MEMORY, what the sink returns. */

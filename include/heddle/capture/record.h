@@ -46,11 +46,11 @@ typedef struct hd_record_options {
     const char *output;  /* NULL: COMMAND-YYYYMMDD-HHMMSS.heddle in the current folder. The format follows from the
                             extension */
     const char *library; /* libheddle-cuda.so; NULL: $HEDDLE_CUDA_LIBRARY, else as hd_record_library finds it */
-    bool no_cuda;        /* do not inject it: `attach`, or the program itself, captures */
+    bool no_cuda;        /* do not inject the library: attach, or the program itself, captures */
 
     const char *tool; /* "nsys", "rocprofv3", "xctrace" or "mctracer": this program on PATH runs the command, and
                          nothing is injected. Its raw output stays in OUTPUT.TOOL; its readable part becomes the trace.
-                         Of the options below only threads and memory_limit apply. NULL: none */
+                         Of the options below, only threads and memory_limit apply. NULL: none */
 
     bool no_stacks;   /* of launches */
     bool python;      /* Python frames in stacks */
@@ -94,7 +94,7 @@ typedef struct hd_record_problem {
 typedef struct hd_record_result {
     /* the command */
     bool started;
-    bool without;    /* the command ran, but could not be captured: the reason was printed, and is the error */
+    bool without;    /* the command ran, but could not be captured: the reason was printed, and is also the error */
     int exit_status; /* as in shells: the command's status, or 128 + signal; 127: not found, 126: cannot be executed */
     int64_t wall_ns; /* from start to end */
     int64_t cpu_ns;  /* user and system time of the command and of the children that it waited for */

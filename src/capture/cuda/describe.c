@@ -277,8 +277,8 @@ void cuda_describe_device(cuda_activity *a, const cupti_device *device)
         a->devices[a->device_count++] = (activity_device){.id = device->id};
         if (is_mig)
             cuda_tell(a->tracer, "cuda.mig", HD_SESSION_NOTE,
-                      "GPU %u is a MIG instance (GPU instance %u, compute instance %u): what is told of the GPU is of "
-                      "that part.",
+                      "GPU %u is a MIG instance (GPU instance %u, compute instance %u): the properties shown are those "
+                      "of this part.",
                       device->id, device->gpu_instance, device->compute_instance);
     }
     free(a->devices[at].json);

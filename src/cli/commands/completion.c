@@ -104,7 +104,7 @@ const cli_command cmd_completion = {
         "With WORDs, the words after heddle on a command line, it prints the candidates for the last one: a line "
         "each, the word, a tab, and its description.",
     .examples = (const cli_example[]){{"eval \"$(heddle completion bash)\"", "in ~/.bashrc"},
-                                      {"eval \"$(heddle completion zsh)\"", "in ~/.zshrc, behind compinit"},
+                                      {"eval \"$(heddle completion zsh)\"", "in ~/.zshrc, after compinit"},
                                       {"heddle completion fish | source", "in ~/.config/fish/config.fish"},
                                       {"heddle completion bash -- flame --by \"\"", "what there is for --by"},
                                       {0}},

@@ -635,15 +635,15 @@ static const cli_option options[] = {
      FIELD(clocks),
      .help =
          "shift each rank by the clock offset of its host, as heddle clocks JOB.hds estimates it; an unknown clock is "
-         "an error. In otf2 times stay, and offset, drift and error bar are stored next to them (ClockOffset), "
-         "several where a clock was set"},
+         "an error. In otf2, times stay unchanged, and offset, drift and error bar are stored as ClockOffset records, "
+         "several if a clock was set during the run"},
     OPTION_MPI(FIELD(mpi), "this process takes the ranks one by one. The output is otf2"),
     {.name = "memory-profile",
      .kind = CLI_TEXT,
      .value = "FILE",
      FIELD(memory_profile),
-     .help = "join this memory profile of TensorFlow to the trace: its allocators become tracks; none joins none, nor "
-             "looks for one"},
+     .help = "join this memory profile of TensorFlow to the trace: its allocators become tracks; none: join none, and "
+             "search for none"},
     {.name = "pass",
      .kind = CLI_TEXTS,
      .value = "NAME[:KEY=VALUE,...]",
@@ -655,15 +655,15 @@ static const cli_option options[] = {
      .kind = CLI_TEXT,
      .value = "TIME",
      FIELD(min_duration),
-     .help = "remove slices that are shorter, such as 5us. The slice around them gets their number and time; launches "
-             "of GPU activities, waits of a GPU and steps stay"},
+     .help = "remove slices that are shorter, such as 5us. Their number and total time are added to the slice around "
+             "them. Launches of GPU activities, waits for a GPU, and steps are never removed"},
     {.name = "keep",
      .kind = CLI_CHOICE,
      .value = "WHAT",
      .choices = keep_choices,
      FIELD(keep),
-     .help =
-         "with --min-duration, what stays however short: gpu, so that all figures of GPU activities stay as they are"},
+     .help = "with --min-duration, keep these slices however short they are: gpu keeps GPU activities, so that all "
+             "their figures stay the same"},
     {.name = "anonymize",
      .kind = CLI_TEXT,
      .value = "KIND,...",
@@ -676,8 +676,8 @@ static const cli_option options[] = {
      .kind = CLI_TEXT,
      .value = "TEXT",
      FIELD(salt),
-     .help = "with --anonymize, hash by this secret, so that equal texts are equal in all files that it is given for; "
-             "otherwise the salt is random, and no two files can be compared"},
+     .help = "with --anonymize, hash with this secret: files made with the same secret have equal hashes for equal "
+             "texts; without it the key is random, and files cannot be compared"},
     OPTION_BINARY(FIELD(binary)),
     {.name = "strict",
      .kind = CLI_FLAG,
@@ -718,8 +718,9 @@ const cli_command cmd_convert = {
         "it appears whole or not at all. If OUT exists and its name differs from those of several inputs only by "
         "digits, it is refused, since `heddle convert rank*.json` lacks an OUT. - is standard input or output.\n\n"
         "Several inputs are the ranks of one trace. Each gets processes of its own, named by its rank: the rank that "
-        "the trace contains, else that of its file name (rank3, worker_3, trace_3.json), else its place, also if all "
-        "contain the same rank, as runs of one GPU do. In a name that the shell does not expand, {rank} matches any "
+        "the trace contains, else that of its file name (rank3, worker_3, trace_3.json), else its position among the "
+        "inputs. Inputs that all contain the same rank, such as runs on one GPU, are numbered by position, too. In a "
+        "name that the shell does not expand, {rank} matches any "
         "number ('traces/rank{rank}.json.gz'). Pids that several ranks have are made distinct (pid 7 of rank 3 "
         "becomes 3000007 or so), ids of flow arrows likewise, and times are moved to one clock if the traces contain "
         "the zero of theirs. An unreadable input is reported and counted as a loss; the others are converted.\n\n"
@@ -738,15 +739,15 @@ const cli_command cmd_convert = {
         "given. The arrows of slices that are left out are lost, which the ledger counts.\n\n"
         "--from and --until keep what overlaps the time between them: slices with both ends, flow arrows with their "
         "slices, and of each counter the last sample before --from, moved there, since that is its value then.\n\n"
-        "--anonymize keeps times, numbers, the structure and so all sums. A text stays if each of its words is a "
-        "number or a term of profilers, frameworks or Python; in others each word that is none becomes x and 16 "
-        "digits of a keyed hash (SipHash), the same wherever the word is. Kernels keep their names, and so do "
-        "operators of frameworks, unless names is given; kernels of communication always do, since their names say "
-        "that they are. Numbers in texts stay, network addresses do not. Look at the output before you give it "
+        "--anonymize keeps times, numbers and structure, so all sums stay the same. A word stays if it is a number or "
+        "a term of profilers, frameworks or Python. Every other word becomes x and 16 digits of a keyed hash "
+        "(SipHash), the same wherever the word occurs. Kernels and operators of frameworks keep their names, unless "
+        "names is given. Kernels of communication always keep them, since analyses recognise them by name. Numbers in "
+        "texts stay; network addresses are replaced. Look at the output before you give it "
         "away.\n\n"
         "Steps run in this order: read, memory (profiles joined), merge, filter, crop, thin "
-        "(--min-duration), fix, each --pass, anonymize, write. With "
-        "--pass merge the inputs are merged there, and the steps before it run on each of them. The report shows how "
+        "(--min-duration), fix, each --pass, anonymize, write. --pass merge sets where the inputs are merged: the "
+        "passes before it run on each input. The report shows how "
         "many events went into and out of each step: in + added = out + removed + lost. The ledger below it lists "
         "every repair and loss of reading and writing. The report goes to standard error if the trace goes to "
         "standard output. The exit status is 1 if the conversion failed or --strict refused a loss; OUT is unchanged "

@@ -209,8 +209,9 @@ static const cli_option options[] = {
      .value = "WHAT",
      .choices = of_names,
      FIELD(of),
-     .help = "what widths are: gpu-time, cpu-time, cpu-self, launches, bytes or samples; auto is GPU time if there is "
-             "any, else samples if there are any, else CPU time"},
+     .help =
+         "what the widths show: gpu-time, cpu-time, cpu-self, launches, bytes or samples; auto is GPU time if there is "
+         "any, else samples if there are any, else CPU time"},
     {.name = "cpu",
      .letter = 'c',
      .kind = CLI_TEXT,
@@ -224,7 +225,7 @@ static const cli_option options[] = {
      .value = "WHAT",
      .choices = by_names,
      FIELD(by),
-     .help = "what the root branches by: rank, device, stream, thread, step or name"},
+     .help = "the first level of the tree: rank, device, stream, thread, step or name"},
     OPTION_FROM(FIELD(from)),
     OPTION_UNTIL(FIELD(until)),
     {.name = "names",
@@ -236,12 +237,12 @@ static const cli_option options[] = {
      .kind = CLI_TEXT,
      .value = "NAME",
      FIELD(event),
-     .help = "of samples, count those of this event, such as cycles:u; without it those of the first"},
+     .help = "count only samples of this event, such as cycles:u (default: the first event of the trace)"},
     {.name = "reverse",
      .letter = 'r',
      .kind = CLI_FLAG,
      FIELD(reverse),
-     .help = "an icicle: what ran first, who called it below"},
+     .help = "draw an icicle: the running function on top, its callers below"},
     OPTION_FORWARD(FIELD(forward)),
     {.name = "diff",
      .letter = 'd',
@@ -254,7 +255,7 @@ static const cli_option options[] = {
      .offer = "<files>",
      FIELD(before),
      .help = "with --diff, one of several files of the side before: ranks of a job, or runs; also a folder of them, or "
-             "rank{rank}.json. Their weights are added up, so both sides need as many"},
+             "rank{rank}.json. Their weights are added up, so both sides need the same number of files"},
     {.name = "after", .kind = CLI_TEXTS, .value = "FILE", .offer = "<files>", FIELD(after), .help = "likewise, after"},
     OPTION_MIN_PERCENT(FIELD(min_percent)),
     OPTION_FULL_NAMES(FIELD(full_names)),
@@ -275,14 +276,14 @@ const cli_command cmd_flame = {
     .description =
         "Gives every kernel, copy and memset of the trace a weight, the nanoseconds it ran, under the stack that "
         "launched it: the Python functions, operators and annotations around the launch, or the stack that the file "
-        "contains for it (from `heddle merge`). Activities without a stack are under [no stack], so that the whole "
-        "is the GPU time of the trace. Several files, such as the ranks of a job, are added up.\n\n"
+        "contains for it (from `heddle merge`). Activities without a stack are under [no stack], so that the total is "
+        "the GPU time of the trace. Several files, such as the ranks of a job, are added up.\n\n"
         "--of: gpu-time; cpu-time (slices on CPU threads, nested as they are); cpu-self (the same without their "
         "callees, by name alone); launches (API calls that launch GPU activities); bytes (moved by copies and "
         "memsets); samples (of perf script, folded text and similar).\n\n"
-        "The SVG needs only a browser: click or Enter zooms, / searches and shows how much of the whole matches, "
+        "The SVG needs only a browser: click or Enter zooms, / searches and shows the share of the total that matches, "
         "Escape goes back, arrow keys move. Without -o, folded text goes to standard output.\n\n"
-        "With --diff, stacks are the same if their frames are; for kernels equal short names are enough. Folded text "
+        "With --diff, stacks match if all their frames are equal; kernels match by their short names. Folded text "
         "then has two weights, old and new.",
     .options = options,
     .examples =

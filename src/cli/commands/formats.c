@@ -103,7 +103,8 @@ const cli_command cmd_formats = {
     .summary = "list the trace formats, and what each keeps and loses",
     .description =
         "Lists every format that this build reads or writes, with the extensions that choose it for `heddle "
-        "convert`, and what of a trace it keeps and loses. The format of an input is detected from its content, "
+        "convert`, and the parts of a trace that it keeps and loses. The format of an input is detected from its "
+        "content, "
         "never from its name. Any format that is a single stream may be compressed with gzip or zstd (.gz, .zst).\n\n"
         "With -q it prints only the table; with --json an array of objects.",
     .examples = (const cli_example[]){{"heddle formats", "what can be converted into what"},

@@ -33,7 +33,7 @@ static const cli_option options[] = {
      .value = "OTHER",
      .offer = "<files>",
      FIELD(against),
-     .help = "compare with another trace of the same program: order and dependencies; status 1: they differ"},
+     .help = "compare order and dependencies with another trace of the same program; exit status 1 if they differ"},
     {.name = "gpus",
      .kind = CLI_TEXTS,
      .value = "FILE",
@@ -199,15 +199,16 @@ const cli_command cmd_replay = {
     .offer = "<files>",
     .description =
         "Executes the graph of a trace (heddle graph), first unchanged, then with the changes that the options name. "
-        "Threads take the time that they took, gaps included. Calls that wait for a GPU wait as long as necessary. A "
+        "Threads take as long as in the trace, gaps included. Calls that wait for a GPU wait as long as the replay "
+        "requires. A "
         "GPU activity begins when its launch has reached the GPU, its queue is free, and the events that its queue "
-        "waits for have occurred. Delays are not those of the single events: the table model has one delay for each "
-        "kind.\n\n"
-        "The table check shows how far the unchanged replay is from the trace; the table missing shows activities "
-        "that began later than anything in the trace explains. If steps, span, busy time or the starts of 99 % of "
+        "waits for have occurred. Delays are modelled, not copied from each event: the table model has one delay for "
+        "each kind.\n\n"
+        "The table check shows how far the unchanged replay is from the trace; the table missing lists activities that "
+        "began later than the trace can explain. If steps, span, busy time or the starts of 99 % of "
         "the GPU activities are off by more than --max-error percent, changes are refused and the exit status is "
         "1.\n\n"
-        "Changes add up. A step lasts from its start, or the end of the step before, to the end of the last GPU "
+        "Changes add up. A step lasts from its start, or the end of the step before it, to the end of the last GPU "
         "activity that it launched. With -o the replayed trace is written, for comparison with the original.",
     .options = options,
     .options_size = sizeof(struct replay_options),

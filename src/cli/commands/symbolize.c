@@ -211,7 +211,7 @@ static const cli_option options[] = {
      .offer = "<files>",
      FIELD(output),
      .help = "write the trace with named frames, in the format of the extension; it may be FILE, - prints. Without it "
-             "nothing is written, and the report says what could be named"},
+             "nothing is written, and the report says how many addresses could be named"},
     {.name = "to",
      .kind = CLI_TEXT,
      .value = "FORMAT",
@@ -247,20 +247,19 @@ static const cli_option options[] = {
      .kind = CLI_FLAG,
      FIELD(lines),
      .help =
-         "name (file.c:12): source and line in each frame; frames of one function at several lines stay apart then"},
+         "name (file.c:12): source and line in each frame; frames of one function at several lines are then distinct"},
     {.name = "paths", .kind = CLI_FLAG, FIELD(paths), .help = "with --lines, whole paths of sources"},
     {.name = "debuginfod",
      .kind = CLI_FLAG,
      FIELD(debuginfod),
-     .help = "ask the servers of $DEBUGINFOD_URLS for what is not here; without it nothing goes to the network"},
+     .help = "request missing files from the servers in $DEBUGINFOD_URLS; without this option the network is not used"},
     {.name = "debuginfod-timeout",
      .kind = CLI_COUNT,
      .value = "SECONDS",
      .min = 1,
      .max = 86400,
      FIELD(debuginfod_timeout),
-     .help = "time without data after which none of these servers is used any more; "
-             "else as $DEBUGINFOD_TIMEOUT says, else 30"},
+     .help = "stop using these servers after this time without data; 0 is $DEBUGINFOD_TIMEOUT, else 30"},
     OPTION_STRICT(FIELD(strict)),
     OPTION_THREADS(FIELD(threads), "threads to use"),
     OPTION_SYNC(FIELD(sync)),
@@ -277,14 +276,14 @@ const cli_command cmd_symbolize = {
         "Replaces addresses in stacks (libfoo.so+0x1234) by names. A capture contains addresses, since looking up "
         "names takes too long while a program runs. Run symbolize on the machine that has the files that ran; "
         "`heddle record` does so at its end.\n\n"
-        "A file is used only if it has the build-id of the one that ran. Searched are the path of the module, "
+        "A file is used only if it has the build-id of the one that ran. It searches the path of the module, "
         "DIR/.build-id of each --debug-dir and of /usr/lib/debug, the file that .gnu_debuglink names, each "
         "--debug-dir by path and name, and debuginfod if requested. Names come from .symtab, else from "
         ".gnu_debugdata and .dynsym; inlined functions and lines come from DWARF. C++ and Rust names are "
         "demangled.\n\n"
-        "Frames of stacks that get equal names are merged, and every event keeps its stack. Addresses that could not "
-        "be named stay, and the ledger has their number and the reason; a second run with more places to search can "
-        "name them. Frames of Python's perf trampoline become NAME (FILE).",
+        "Frames of stacks that get equal names are merged, and every event keeps its stack. Addresses without a name "
+        "stay, and the ledger counts them by reason; a second run that searches more places can name them. Frames of "
+        "Python's perf trampoline become NAME (FILE).",
     .options = options,
     .examples =
         (const cli_example[]){

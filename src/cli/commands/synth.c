@@ -371,8 +371,8 @@ const cli_command cmd_synth = {
         "counters, memory. The same options give the same bytes on every machine.\n\n"
         "One GPU, host, data loader or clock of a job can be made the culprit: --slow-gpu, --slow-host, "
         "--late-loader, --clock-shift.\n\n"
-        "Faults can be added; they are counted in the summary (and with --json), so that the findings of check, fix "
-        "or an analysis can be compared with the truth. Counts of faults are for each rank. --damage breaks the JSON "
+        "Faults can be added; they are counted in the summary (and with --json), so that the findings of check, fix or "
+        "an analysis can be compared with the truth. Each rank gets this number of faults. --damage breaks the JSON "
         "text itself: truncate (a cut tail), comma, nan (bare NaN and Infinity), quote, control, utf8 (in names), "
         "empty ({} and null), duplicate (a key twice).\n\n"
         "--program generates a random program instead, in which threads, streams, events and waits depend on one "
@@ -382,7 +382,7 @@ const cli_command cmd_synth = {
         "run, a line for each launch: time, name of the thread, pid, tid, cpu, and the native stack from the root to "
         "the call. With --cupti the trace has what an injected CUPTI library records: launches and kernels, but no "
         "stacks. heddle merge joins the two. With the name FILE.ndjson it is written as such a library writes it. "
-        "Jitter, a clock offset, lost stacks and other thread ids make the join as hard as in practice.",
+        "Jitter, a clock offset, lost stacks and different thread ids make the join as hard as in practice.",
     .options = synth_options,
     .examples =
         (const cli_example[]){

@@ -21,7 +21,7 @@ static const cli_option options[] = {
     {.name = "children",
      .kind = CLI_FLAG,
      .field = offsetof(struct trigger_options, children),
-     .help = "also the processes that PID started, when it is traced itself"},
+     .help = "also trigger the processes that PID started, if PID itself is traced"},
     {0},
 };
 

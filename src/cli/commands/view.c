@@ -50,8 +50,8 @@ static const cli_option options[] = {
      .kind = CLI_TEXT,
      .value = "ADDR",
      .field = offsetof(struct view_options, listen),
-     .help = "listen on this address of the machine (0.0.0.0: on all), so that others can look who have the token of "
-             "the printed address"},
+     .help = "listen on this address of the machine (0.0.0.0: on all), so that users on other machines can open the "
+             "printed address, which contains a token"},
     {.name = "token",
      .kind = CLI_FLAG,
      .field = offsetof(struct view_options, token),
@@ -67,7 +67,7 @@ static const cli_option options[] = {
      .kind = CLI_COUNT,
      .value = "BYTES",
      .field = offsetof(struct view_options, memory_limit),
-     .help = "memory that events may take; what is over goes to a mapped temporary file. 0 is 64 MiB"},
+     .help = "memory for events; the rest goes to a mapped temporary file. 0 is 64 MiB"},
     {.name = "threads",
      .letter = 'j',
      .kind = CLI_COUNT,
@@ -91,8 +91,8 @@ static const cli_option options[] = {
      .letter = 'd',
      .kind = CLI_FLAG,
      .field = offsetof(struct view_options, diff),
-     .help = "compare two files, BEFORE AFTER, as heddle diff does: both on one axis, step by step, with what changed "
-             "in colour and in a list"},
+     .help = "compare two files, BEFORE AFTER, as heddle diff does: both on one axis, step by step, with the changes "
+             "coloured and listed"},
     {.name = "before",
      .kind = CLI_TEXTS,
      .value = "FILE",
@@ -504,23 +504,23 @@ const cli_command cmd_view = {
     .description =
         "Reads the files, prints an address, and opens it in a browser if there is a display. The web UI is "
         "available at once, while files of any format are read; a store (heddle convert) opens in milliseconds. "
-        "Several files are the ranks of one run: they share one time axis, by Unix time if all of them contain it, "
-        "and by their clocks, as heddle clocks estimates them, where collectives allow it. For a folder its traces "
-        "are opened, or if it has none, its summaries (.hds). Files dropped on the web UI are opened too.\n\n"
+        "Several files are the ranks of one run: they share one time axis, by Unix time if all of them contain it. "
+        "Clock offsets are corrected as heddle clocks does where the traces have enough collectives. A folder opens "
+        "its traces, or if it has none, its summaries (.hds). Files dropped on the web UI are opened too.\n\n"
         "Summaries (heddle job summarize) are shown as a job of any number of ranks: a heat map of its steps. A "
         "click opens the trace of that rank and of two peers, aligned, with their collectives drawn across them, if "
         "the traces exist.\n\n"
         "--save FILE.html writes the viewer and the traces as one file that opens in any browser, without a server and "
-        "without a network; there the same code runs as WebAssembly.\n\n"
-        "Without FILE the viewer shows where to drop one, and the files that were opened in this browser before (where "
-        "it allows to open them again).\n\n"
+        "without a network: the same analysis code runs in it as WebAssembly.\n\n"
+        "Without FILE the viewer shows a place to drop one, and the files opened in this browser before, if the "
+        "browser allows it to reopen them.\n\n"
         "Nothing leaves the machine: the web UI is part of this program, loads nothing else, and changes no file. "
         "Only this machine can open it, and web sites cannot make a browser do so. With --listen other machines can "
         "open it if they have the address with its token.\n\n"
         "On a machine without a display, for example a GPU node, forward the port: ssh -L 8383:localhost:8383 HOST, "
         "and open http://localhost:8383/ on your own.\n\n"
-        "With --json standard output is one line: {\"url\", \"port\", \"token\"}. The exit status is 1 if a file "
-        "could not be read; if none can, the command ends.",
+        "With --json standard output is one line: {\"url\", \"port\", \"token\"}. The exit status is 1 if a file could "
+        "not be read. If none of them can be read, the command ends.",
     .options = options,
     .options_size = sizeof(struct view_options),
     .operands_min = 0,

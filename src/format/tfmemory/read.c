@@ -117,7 +117,7 @@ static hd_status read_document(tfmemory_reader *r)
     if (status != HD_END) return status;
     hd_json_put_text(&r->rest, "}");
     at = hd_json_skip_space(at);
-    if (at != r->walk.text + r->walk.size) HD_TRY(hd_walk_lose(&r->walk, at, "more text behind the memory profile"));
+    if (at != r->walk.text + r->walk.size) HD_TRY(hd_walk_lose(&r->walk, at, "more text after the memory profile"));
     return r->rest.failed ? HD_NOMEM(r->err) : HD_OK;
 }
 

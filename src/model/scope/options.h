@@ -37,7 +37,7 @@ typedef struct gpu_options {
      offsetof(gpu_options, step)},                                                                                     \
         {"linked", HD_OPTION_FLAG, NULL, "leave out GPU work whose launch is not known",                               \
          offsetof(gpu_options, linked)},                                                                               \
-        {"from", HD_OPTION_TIME, NULL, "begin there, counted from the first event: 1.5s, 250ms, 10us, 4ns, or 10%",    \
+        {"from", HD_OPTION_TIME, NULL, "begin at this time after the first event: 1.5s, 250ms, 10us, 4ns, or 10%",     \
          offsetof(gpu_options, from)},                                                                                 \
         {"until", HD_OPTION_TIME, NULL, "end there", offsetof(gpu_options, until)},                                    \
         {"names", HD_OPTION_PATTERNS, NULL, "only GPU work of these names", offsetof(gpu_options, names)},             \

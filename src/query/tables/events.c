@@ -13,7 +13,7 @@ static const hd_query_column_about counter_columns[] = {
     {"id", "INT", "the sample", false},
     {"ts", "INT", "time, ns", false},
     {"track_id", "INT", "its series: counter_track.id", false},
-    {"value", "REAL", "value from then on; a whole number beyond 2^53, which no REAL holds, is an INTEGER", false},
+    {"value", "REAL", "value from ts on; a whole number above 2^53, which a REAL cannot store, is an INTEGER", false},
     {"arg_set_id", "INT", "arguments of the event: args.arg_set_id", false},
     {"rank", "INT", "its rank; null: not known", false},
     QUERY_INPUT_COLUMN,

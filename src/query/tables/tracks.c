@@ -42,7 +42,7 @@ static const hd_query_column_about columns[] = {
     {"utid", "INT", "its thread: thread.utid", false},
     {"upid", "INT", "its process: process.upid", false},
     {"pid", "INT", "number of the process as the trace has it", false},
-    {"tid", "INT", "number of the thread or stream as the trace has it", false},
+    {"tid", "INT", "number of the thread or stream, as written in the trace", false},
     {"device", "INT", "number of the GPU", false},
     {"stream", "INT", "number of the stream", false},
     {"slices", "INT", "slices or samples on it", false},

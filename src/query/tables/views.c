@@ -12,7 +12,7 @@
 static const hd_query_column_about thread_columns[] = {
     {"id", "INT", "the thread, as utid", false},
     {"utid", "INT", "the thread; a tid may be used again, this is not", false},
-    {"tid", "INT", "number of the thread or stream as the trace has it", false},
+    {"tid", "INT", "number of the thread or stream, as written in the trace", false},
     {"name", "TEXT", "name", false},
     {"upid", "INT", "its process: process.upid", false},
     {"is_main_thread", "INT", "1: tid is pid", false},
@@ -86,7 +86,7 @@ static const hd_query_column_about counter_track_columns[] = {
 static const hd_query_column_about gpu_slice_columns[] = {
     SLICE_COLUMNS_ABOUT,
     {"role", "TEXT", "kernel, copy or set", false},
-    {"correlation", "INT", "id that it shares with the call that launched it", false},
+    {"correlation", "INT", "correlation id, which it shares with the call that launched it", false},
     RANK,
     QUERY_INPUT_COLUMN,
     {0},
@@ -164,7 +164,8 @@ static const struct {
      "select upid as id, upid, pid, name, arg_set_id, rank, input from track where upid = id"},
     {{"thread_track", "tracks of threads and streams", thread_track_columns},
      "select id, name, type, parent_id, utid, rank, input from track where utid is not null"},
-    {{"process_track", "tracks of processes: of async slices, and of what belongs to no thread", process_track_columns},
+    {{"process_track", "tracks of processes: those of async slices, and of events without a thread",
+      process_track_columns},
      "select id, cast(case when kind = 'async' then name end as text) as name, type, parent_id, upid, rank, input from "
      "track"
      " where utid is null and upid is not null and kind in ('process', 'async')"},

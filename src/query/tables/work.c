@@ -10,13 +10,13 @@
 static const hd_query_column_about launch_columns[] = {
     {"id", "INT", "the pair", false},
     {"launch_id", "INT", "slice of the call, null: not in the trace", false},
-    {"work_id", "INT", "slice of the work on the GPU, null: not in the trace", false},
-    {"correlation", "INT", "number that they share, null: joined by a flow", false},
+    {"work_id", "INT", "slice of the GPU activity; null: not in the trace", false},
+    {"correlation", "INT", "correlation id of both; null: joined by a flow", false},
     {"ts", "INT", "start of the call, ns", false},
     {"dur", "INT", "duration of the call, ns", false},
     {"work_ts", "INT", "start of the work, ns", false},
     {"work_dur", "INT", "duration of the work, ns", false},
-    {"delay", "INT", "from the end of the call to the start of the work, ns; below 0: it started before", false},
+    {"delay", "INT", "from the end of the call to the start of the activity, ns; negative if it started before", false},
     {"track_id", "INT", "track of the call", false},
     {"work_track_id", "INT", "track of the work", false},
     {"name", "TEXT", "name of the call", false},
@@ -229,7 +229,10 @@ static uint32_t track_of_step(const query_source *source, const void *made, uint
 }
 
 const query_rows_about query_work_tables[] = {
-    {{"launch", "calls with the work that they launched on the GPU, and either alone", launch_columns},
+    {{"launch",
+      "API calls with the GPU activities that they launched, including calls without an activity and activities "
+      "without a call",
+      launch_columns},
      make_launch,
      free_launches,
      launch_cell,

@@ -8,7 +8,7 @@ static const hd_report_column findings_columns[] = {
     {"tid", HD_VALUE_STRING, "likewise"},
     {"track", HD_VALUE_STRING, "its name"},
     {"count", HD_VALUE_COUNT, "how often it was found"},
-    {"slices", HD_VALUE_COUNT, "of them, different slices; null where it is not about slices"},
+    {"slices", HD_VALUE_COUNT, "how many different slices; null if the finding is not about slices"},
     {"worst", HD_VALUE_DURATION, "the largest amount of time it is about"},
     {"start", HD_VALUE_TIME, "of the first example"},
     {"offset", HD_VALUE_INT, "byte offset of the first example in the decompressed input"},
@@ -61,9 +61,9 @@ static const hd_option_about options[] = {
 
 const hd_report_about report_check_about = {
     .name = "check",
-    .title = "what a viewer drops or misdraws, or an analysis gets wrong",
-    .text = "Slices that cross, flows and launches without their other end, times in the future, duplicate tracks "
-            "and everything else that makes a viewer or an analysis wrong, each with its first examples.",
+    .title = "lint a trace: what viewers would drop, and what makes numbers wrong",
+    .text = "Lists slices that cross, flows and launches without their other end, times in the future, duplicate "
+            "tracks and all other defects that mislead a viewer or an analysis, each with its first examples.",
     .options = options,
     .wants_sources = true,
     .options_size = sizeof(hd_check_options),

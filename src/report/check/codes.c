@@ -93,7 +93,7 @@ const hd_check_code check_codes[CHECK_CODES] = {
     [CHECK_LAUNCH_WITHOUT_GPU] = {"launch-without-gpu", "note",
                                   "a launch, copy or set call whose correlation id no GPU work has",
                                   "the work was not recorded: GPU activity was off, or the recording ended first"},
-    [CHECK_OUT_OF_ORDER] = {"out-of-order", "note", "a slice stands after one of its track that starts later",
+    [CHECK_OUT_OF_ORDER] = {"out-of-order", "note", "a slice comes after one of its track that starts later",
                             "readers that do not sort by time go wrong; `worst` is the largest step back"},
     [CHECK_MIXED_IDS] = {"mixed-ids", "note", "a pid or tid is a number in some events and text in others",
                          "viewers split the track in two, flows and slices lose each other: write one type"},

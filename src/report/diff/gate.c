@@ -75,7 +75,7 @@ hd_status diff_condition_parse(diff_condition *out, const char *text, hd_error *
             "kernels, copies, copied_bytes, syncs, memory_peak, flop, collective_bytes",
             err);
     while (*digits == ' ') digits++;
-    if (!*digits || strspn(digits, "0123456789.") == 0) return refuse(text, "has no number behind >", err);
+    if (!*digits || strspn(digits, "0123456789.") == 0) return refuse(text, "has no number after >", err);
     out->limit = strtod(digits, &end);
     while (*end == ' ') end++;
     out->is_percent = strcmp(end, "%") == 0;

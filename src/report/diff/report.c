@@ -145,8 +145,8 @@ static const hd_option_about options[] = {
 const hd_report_about diff_about = {
     .name = "diff",
     .title = "what changed between two runs, and whether it is real",
-    .text = "Steps of before are compared with steps of after. Rows are means per step. What changes by less than the "
-            "noise of the steps is not listed.",
+    .text = "The steps of the side before are compared with those of the side after. Rows are means per step. Changes "
+            "smaller than the noise of the steps are not listed.",
     .options = options,
     .options_size = sizeof(diff_values),
     .of_job = true,

@@ -309,7 +309,9 @@ hd_status findings_prepare(findings *f, const hd_report_input *input, const gpu_
     gpu_options by_step = *options;
     by_step.by = gpu_steps_are_guessed(options) ? NULL : "step"; /* no finding rests on guessed steps */
     f->input = input;
-    HD_TRY(gpu_scope_init(&f->scope, input, &by_step, GPU_BY_STEP, err));
+    hd_report_input of_scope = *input;
+    of_scope.progress = NULL; /* it is one phase */
+    HD_TRY(gpu_scope_init(&f->scope, &of_scope, &by_step, GPU_BY_STEP, err));
     findings_end_phase(f, FINDING_SCOPE);
     f->scope.options = options;
     HD_TRY(gpu_trust_of_scope(&f->trust, &f->scope, err));

@@ -394,9 +394,10 @@ static const hd_report_column findings_columns[] = {
     {"step", HD_VALUE_STRING, "which step it is about; null: all"},
     {"code", HD_VALUE_STRING, "what it is; docs/findings has a page for each"},
     {"severity", HD_VALUE_STRING, "warning: it can be changed; note: so it is"},
-    {"saves", HD_VALUE_DURATION, "at most, if the cause went away and all else stayed; null: not known"},
-    {"how", HD_VALUE_STRING, "how that is known: path, replay or host; null: not known"},
-    {"then", HD_VALUE_DURATION, "what it saves at most once `behind` is solved, where that is more"},
+    {"saves", HD_VALUE_DURATION,
+     "the most that can be saved if the cause disappeared and all else stayed equal; null: unknown"},
+    {"how", HD_VALUE_STRING, "which bound this is: path, replay or host; null: unknown"},
+    {"then", HD_VALUE_DURATION, "the most that it saves once `behind` is solved, if that is more"},
     {"behind", HD_VALUE_STRING, "code of the finding that hides it: the one that saves most"},
     {"amount", HD_VALUE_DURATION, "what was measured"},
     {"whole", HD_VALUE_DURATION,
@@ -436,7 +437,7 @@ static const hd_report_column steps_columns[] = {
 static const hd_report_column breakdown_columns[] = {
     DEVICE,
     {"span", HD_VALUE_DURATION, "from the first start of its work to the last end"},
-    {"compute", HD_VALUE_DURATION, "a kernel that is not communication, or a set, runs"},
+    {"compute", HD_VALUE_DURATION, "a kernel that is not communication, or a memset, runs"},
     {"exposed_communication", HD_VALUE_DURATION, "communication runs, and no compute"},
     {"exposed_copy", HD_VALUE_DURATION, "a copy runs, and neither compute nor communication"},
     {"idle", HD_VALUE_DURATION, "nothing runs"},
@@ -491,7 +492,7 @@ static const hd_report_table_about tables[] = {
     {"steps", "how long steps take, by rank", steps_columns},
     {"breakdown", "where the time of each device goes; see report breakdown", breakdown_columns, HD_CHART_BARS,
      "rank,device", "compute,exposed_communication,exposed_copy,idle"},
-    {"kernels", "those that take most time; see report kernels", kernels_columns, HD_CHART_BARS, "name", "total"},
+    {"kernels", "the kernels that take most time; see report kernels", kernels_columns, HD_CHART_BARS, "name", "total"},
     {"idle", "why nothing ran; see report idle", idle_columns, HD_CHART_BARS, "rank,device,cause", "total"},
     {"communication", "collectives that take most time; see report communication", communication_columns},
     {"memory", "the peak of each device; see report memory", memory_columns},
@@ -511,8 +512,8 @@ static const hd_option_about options[] = {
 const hd_report_about report_summary_about = {
     .name = "summary",
     .title = "one screen: where the time goes, and what to look at first",
-    .text = "What to do first, each with the most that it can save and how that is known, and the first rows of "
-            "the reports breakdown, kernels, idle, communication, steps and memory.",
+    .text = "Lists what to do first, with the most that each change can save and the evidence for it, then the first "
+            "rows of the reports breakdown, kernels, idle, communication, steps and memory.",
     .says_trust = true,
     .wants_gpus = true,
     .options = options,

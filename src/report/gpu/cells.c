@@ -211,7 +211,7 @@ hd_status gpu_add_notes(hd_report *out, const hd_report_about *about, const gpu_
         before += s->works[i].before;
     }
     if (is_cut(s->trace))
-        hd_table_add_text(builder, "the input ends in the middle: what was behind that is missing; heddle info tells");
+        hd_table_add_text(builder, "the input ends in the middle: the rest is missing; see heddle info");
     if (!s->launches->work_count) hd_table_add_text(builder, "there is no GPU work in this trace");
     if (s->launches->work_count && !s->counted) hd_table_add_text(builder, "the options leave out all GPU work");
     if (s->counted && !s->has_launches)

@@ -284,14 +284,13 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     }
 #define BYTES                                                                                                          \
     {"bytes", HD_VALUE_BYTES,                                                                                          \
-     "elements times size of the type: of AllGather what goes out, of Gather and Scatter that of all ranks, else "     \
-     "what "                                                                                                           \
-     "goes in",                                                                                                        \
+     "elements times size of the type: output of AllGather, all ranks of Gather and Scatter, else input",              \
      GPU_FILL(SUM, collective_row, bytes)},                                                                            \
         {"algorithm_bandwidth", HD_VALUE_DECIMAL, "GB/s: bytes per time",                                              \
          GPU_FILL(RATIO, collective_row, timed_bytes, offsetof(collective_row, timed))},                               \
     {                                                                                                                  \
-        "bus_bandwidth", HD_VALUE_DECIMAL, "GB/s over each link, as nccl-tests count it; null: size is not known",     \
+        "bus_bandwidth", HD_VALUE_DECIMAL,                                                                             \
+            "GB/s over each link, computed as in nccl-tests; null if the group size is unknown",                       \
             GPU_FILL(OWN, collective_row, timed_bytes, offsetof(collective_row, timed), .own = add_bus)                \
     }
 
@@ -306,12 +305,12 @@ static const hd_report_column communication_columns[] = {
     {"mean", HD_VALUE_DURATION, "of the durations", GPU_FILL(MEAN, collective_row, duration)},
     {"min", HD_VALUE_DURATION, "the shortest", GPU_FILL(MIN, collective_row, duration)},
     {"max", HD_VALUE_DURATION, "the longest", GPU_FILL(MAX, collective_row, duration)},
-    {"exposed", HD_VALUE_DURATION, "of the total, while no compute runs on the device",
+    {"exposed", HD_VALUE_DURATION, "part of the total in which no compute runs on the device",
      GPU_FILL(SUM, collective_row, exposed)},
     {"exposed_share", HD_VALUE_DECIMAL, "percent of the total",
      GPU_FILL(RATIO, collective_row, exposed, offsetof(collective_row, duration), 100)},
     {"waiting", HD_VALUE_DURATION,
-     "sum of its waits for other ranks that are slices of their own (Ascend), which the total has not",
+     "sum of its waits for other ranks that are separate slices (Ascend); not included in the total",
      GPU_FILL(SUM, collective_row, waiting)},
     {"waiting_exposed", HD_VALUE_DURATION, "of them, while no compute runs on the device",
      GPU_FILL(SUM, collective_row, waiting_exposed)},
@@ -334,7 +333,7 @@ static const hd_report_column collectives_columns[] = {
     BYTES,
     {"exposed", HD_VALUE_DURATION, "while no compute runs on the device", GPU_FILL(NUMBER, collective_row, exposed)},
     {"upper_bound", HD_VALUE_BOOL, "yes: a rank's duration includes waiting for the others", GPU_FILL_OWN(add_yes)},
-    {"id", HD_VALUE_INT, GPU_ID_OF "it", GPU_FILL(NUMBER, collective_row, id)},
+    {"id", HD_VALUE_INT, GPU_ID_OF "the collective", GPU_FILL(NUMBER, collective_row, id)},
     {0},
 };
 
@@ -351,7 +350,7 @@ static const hd_option_about options[] = {GPU_OPTIONS("step"), {0}};
 
 const hd_report_about report_communication_about = {
     .name = "communication",
-    .title = "what GPUs send each other, how fast, and how much of that time no computation hides",
+    .title = "collectives and messages: bytes, bandwidth, and the time that no computation hides",
     .text = "Kernels of NCCL, RCCL and similar libraries: collective, group, bytes, algorithm and bus bandwidth as "
             "in nccl-tests (10^9 bytes per second), and the exposed time, in which no compute runs. The durations "
             "of one rank include waiting for the other ranks, so bandwidths are lower bounds.",

@@ -248,9 +248,9 @@ static const hd_option_about options[] = {GPU_OPTION_PIECES(copies_options, "ban
 
 const hd_report_about report_copies_about = {
     .name = "copies",
-    .title = "copies and sets: how much, how long, how fast",
+    .title = "copies and memsets: how many bytes, how long, how fast",
     .text = "Sums up copies and memsets (sets) of each device by kind, memory and size, with their bandwidth. "
-            "Copies without a size in bytes are counted, but are in no bandwidth.",
+            "Copies without a size in bytes are counted, but no bandwidth includes them.",
     .options = options,
     .options_size = sizeof(copies_options),
     .tables = tables,

@@ -300,19 +300,20 @@ static hd_status add_notes(hd_report *out, const critical_path *p, hd_error *err
     if (gpu_note_guessed(guessed, sizeof guessed, g)) more[count++] = guessed;
     if (gpu_note_suspects(suspects, sizeof suspects, g)) more[count++] = suspects;
     if (gpu_note_unexamined(unexamined, sizeof unexamined, g)) more[count++] = unexamined;
-    snprintf(waits, sizeof waits, "of %" PRIu64 " waits it is not known for what work", g->waits_without_work);
+    snprintf(waits, sizeof waits, "the target of %" PRIu64 " waits is unknown", g->waits_without_work);
     if (gpu_note_backward(backward, sizeof backward, g)) more[count++] = backward;
     if (g->waits_without_work) more[count++] = waits;
-    snprintf(data, sizeof data, "%" PRIu64 " dependencies are left out, on what is not there or stands twice",
+    snprintf(data, sizeof data, "%" PRIu64 " dependencies on missing or duplicate activities are left out",
              g->dependencies_left_out);
     if (g->dependencies_left_out) more[count++] = data;
     return gpu_add_notes(out, &report_critical_path_about, &p->scope, more, err);
 }
 
-static hd_status add_tables(hd_report *out, critical_path *p, hd_error *err)
+static hd_status add_tables(hd_report *out, critical_path *p, const hd_report_input *input, hd_error *err)
 {
     const hd_report_about *about = &report_critical_path_about;
     HD_TRY(hd_graph_new(&p->graph, p->scope.trace, p->scope.launches, err));
+    gpu_say_progress(input, GPU_GRAPH_DONE);
     HD_TRY(report_builder(&p->paths, about, "paths", err));
     HD_TRY(report_builder(&p->classes, about, "classes", err));
     HD_TRY(report_builder(&p->names, about, "names", err));
@@ -340,7 +341,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     const path_options *o = options;
     critical_path p = {.options = options, .keys = {.key_size = sizeof(name_key)}};
     hd_status status = gpu_scope_init(&p.scope, input, &o->gpu, GPU_BY_STEP, err);
-    if (status == HD_OK) status = add_tables(out, &p, err);
+    if (status == HD_OK) status = add_tables(out, &p, input, err);
     if (status != HD_OK) hd_report_free(out);
     hd_graph_free(p.graph);
     hd_table_builder *const tables[] = {p.paths, p.classes, p.names, p.pieces, p.slack, p.hta, p.hta_edges};
@@ -387,7 +388,7 @@ static const hd_report_column piece_columns[] = {
     CLASS_COLUMN,
     {"name", HD_VALUE_STRING, "of what runs, or waits to begin; null: a gap"},
     {"waits", HD_VALUE_BOOL, "it waits to begin"},
-    {"id", HD_VALUE_INT, GPU_ID_OF "that; null: a gap"},
+    {"id", HD_VALUE_INT, GPU_ID_OF "this event; null: a gap"},
     {"node", HD_VALUE_INT, "its number in heddle graph"},
     {0},
 };
@@ -445,12 +446,12 @@ static const hd_report_table_about tables[] = {
 static const hd_option_about options[] = {
     {"pieces", HD_OPTION_FLAG, NULL, "make the table pieces", offsetof(path_options, pieces)},
     {"slack", HD_OPTION_FLAG, NULL, "make the table slack", offsetof(path_options, slack)},
-    {"hta", HD_OPTION_FLAG, NULL, "make the tables hta and hta_edges, for the same times", offsetof(path_options, hta)},
+    {"hta", HD_OPTION_FLAG, NULL, "add the tables hta and hta_edges, for the same times", offsetof(path_options, hta)},
     {"by", HD_OPTION_PATTERNS, NULL, "a path for each of these: step", offsetof(path_options, gpu.by), "step"},
     {"step", HD_OPTION_PATTERNS, NULL,
      "annotations of these names are the steps, not ProfilerStep#N; auto: guess them from what repeats",
      offsetof(path_options, gpu.step)},
-    {"from", HD_OPTION_TIME, NULL, "begin there, counted from the first event: 1.5s, 250ms, 10us, 4ns, or 10%",
+    {"from", HD_OPTION_TIME, NULL, "begin at this time after the first event: 1.5s, 250ms, 10us, 4ns, or 10%",
      offsetof(path_options, gpu.from)},
     {"until", HD_OPTION_TIME, NULL, "end there", offsetof(path_options, gpu.until)},
     {0},
@@ -458,10 +459,11 @@ static const hd_option_about options[] = {
 
 const hd_report_about report_critical_path_about = {
     .name = "critical-path",
-    .title = "what the time of a trace or a step waits for: its critical path",
-    .text = "The path goes back from the event that ends last, or from the end of a step on its thread, to what that "
-            "event waited for last - the activity or call before it, its launch, the activity that a call waits for - "
-            "until the start. Its pieces follow each other without a gap: to shorten the path, shorten one of them.",
+    .title = "the chain of events that determines the time of a trace or step",
+    .text = "The path is followed back from the event that ends last, or from the end of a step on its thread, to the "
+            "start: from each event to the one that it waited for last (the activity or call before it, its launch, "
+            "the activity that a call waits for). Its parts follow each other without a gap: to shorten the path, "
+            "shorten one of them.",
     .options = options,
     .options_size = sizeof(path_options),
     .tables = tables,

@@ -179,21 +179,21 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 static const hd_report_column flops_columns[] = {
     GPU_COLUMNS_RANK,
     {"kind", HD_VALUE_STRING, "gemm, attention, convolution, elementwise or norm"},
-    {"op", HD_VALUE_STRING, "the operator, the outermost of which the figures are known"},
+    {"op", HD_VALUE_STRING, "the outermost operator with known figures"},
     {"shapes", HD_VALUE_STRING, "of its inputs"},
     {"dtype", HD_VALUE_STRING, "type of the first matrix or tensor"},
     {"calls", HD_VALUE_COUNT, "with GPU work"},
     {"time", HD_VALUE_DURATION, "sum of that work's durations"},
     {"flop", HD_VALUE_COUNT, "floating-point operations of one call"},
-    {"bytes", HD_VALUE_BYTES, "of one call: inputs read and outputs written once; null: a type is not known"},
+    {"bytes", HD_VALUE_BYTES, "of one call: inputs read and outputs written once; null: unknown type"},
     {"tflops", HD_VALUE_DECIMAL, "TFLOP/s"},
     {"bandwidth", HD_VALUE_DECIMAL, "GB/s"},
     {"intensity", HD_VALUE_DECIMAL, "FLOP per byte"},
     {"peak", HD_VALUE_DECIMAL, "TFLOP/s that the GPU can do of this type; null: not known, see notes"},
     {"roof", HD_VALUE_DECIMAL, "TFLOP/s that its peak and the bandwidth of its memory allow at this intensity"},
     {"peak_share", HD_VALUE_DECIMAL, "tflops, percent of the peak"},
-    {"bound", HD_VALUE_STRING, "which of the two allows less: compute or memory"},
-    {"roofline_share", HD_VALUE_DECIMAL, "the least time that both allow, percent of the time"},
+    {"bound", HD_VALUE_STRING, "the tighter limit: compute or memory"},
+    {"roofline_share", HD_VALUE_DECIMAL, "the least time that both limits allow, in percent of the time"},
     {0},
 };
 
@@ -218,11 +218,12 @@ static const hd_option_about options[] = {
 
 const hd_report_about report_flops_about = {
     .name = "flops",
-    .title = "what operators compute and move, and how fast",
+    .title = "FLOP and bytes of operators, and how fast they compute and move them",
     .text = "Computes floating-point operations and bytes of matrix products, attention, convolutions (forward and "
             "backward), elementwise operators and norms from the shapes of their inputs, and TFLOP/s and GB/s from the "
-            "time of their GPU activities. Needs a trace with shapes. Bytes are the minimum that has to be moved; "
-            "caches may save some of it. The peaks of the GPU, from the table share/heddle/gpus.toml and your own "
+            "time of their GPU activities. Needs a trace with shapes. Bytes are the inputs and outputs, each moved "
+            "once; caches may save some of this traffic. The peaks of the GPU, from the table share/heddle/gpus.toml "
+            "and your own "
             "(--gpus FILE, ~/.config/heddle/gpus.toml), give the share of the peak, the side of the roofline on which "
             "an operator is, and the utilisation of steps.",
     .options = options,

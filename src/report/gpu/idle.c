@@ -413,7 +413,7 @@ static const hd_report_column idle_columns[] = {
     {"share", HD_VALUE_DECIMAL, "percent of idle"},
     {"mean", HD_VALUE_DURATION, "of the lengths"},
     {"longest", HD_VALUE_DURATION, "of the lengths"},
-    {"after_sync", HD_VALUE_DURATION, "of cause sync, the time since the call returned"},
+    {"after_sync", HD_VALUE_DURATION, "for the cause sync, the time since the call returned"},
     GPU_COLUMN_DOUBT,
     {0},
 };
@@ -424,10 +424,10 @@ static const hd_report_column gaps_columns[] = {
     {"duration", HD_VALUE_DURATION, "for how long"},
     {"cause", HD_VALUE_STRING, "as above"},
     {"work", HD_VALUE_STRING, "what ended it"},
-    {"call", HD_VALUE_STRING, "the call that waited, of cause sync, else that which launched the work"},
+    {"call", HD_VALUE_STRING, "for the cause sync the call that waited, else the call that launched the activity"},
     {"host", HD_VALUE_STRING,
-     "of causes host, sync and launch, what took more than half of the host's time until the launch: operator, range, "
-     "API call, or the profiler's overhead; the innermost"},
+     "for the causes host, sync and launch the innermost operator, range, API call or profiler overhead that took more "
+     "than half of the host's time until the launch"},
     {"op", HD_VALUE_STRING, "the innermost operator that took more than half of that time, or encloses the call"},
     {"frame", HD_VALUE_STRING, "the same of Python functions"},
     {"work_id", HD_VALUE_INT, GPU_ID_OF "work"},
@@ -438,7 +438,8 @@ static const hd_report_column gaps_columns[] = {
 static const hd_report_column behind_columns[] = {
     GPU_COLUMNS_DEVICE,
     {"cause", HD_VALUE_STRING, "as above", GPU_FILL(WORD, behind_row, cause, .words = gpu_cause_names)},
-    {"host", HD_VALUE_STRING, "what took more than half of the host's time until the launch",
+    {"host", HD_VALUE_STRING,
+     "the operator, range, API call or overhead that took more than half of the host's time until the launch",
      GPU_FILL(STRING, behind_row, host)},
     {"op", HD_VALUE_STRING, "the operator that took more than half of it", GPU_FILL(STRING, behind_row, op)},
     {"gaps", HD_VALUE_COUNT, "stretches in which nothing runs", GPU_FILL(ROWS, behind_row, time)},
@@ -449,7 +450,7 @@ static const hd_report_column behind_columns[] = {
 static const hd_report_column hta_columns[] = {
     GPU_COLUMNS_ROW,
     {"class", HD_VALUE_STRING,
-     "host_wait: launched after the work before it had ended; kernel_wait: else, below 30 us; other"},
+     "host_wait: launched after the work before it had ended; kernel_wait: otherwise, if below 30 us; other"},
     {"total", HD_VALUE_DURATION, "time between the work of the row"},
     {"ratio", HD_VALUE_DECIMAL, "of the row's sum, 0 to 1"},
     {0},
@@ -468,18 +469,18 @@ static const hd_report_table_about tables[] = {
 
 static const hd_option_about options[] = {
     GPU_OPTIONS("step"),
-    {"rows", HD_OPTION_COUNT, "20", "gaps that are listed of each device and step", offsetof(idle_options, rows)},
+    {"rows", HD_OPTION_COUNT, "20", "number of gaps listed for each device and step", offsetof(idle_options, rows)},
     {"hta", HD_OPTION_FLAG, NULL, "add the classes of HolisticTraceAnalysis", offsetof(idle_options, hta)},
     {0},
 };
 
 const hd_report_about report_idle_about = {
     .name = "idle",
-    .title = "why each GPU does nothing",
+    .title = "why each GPU is idle",
     .text = "Each gap in which a device runs nothing has one cause: what the activity after the gap waited for, such "
             "as the "
             "host, a call that waits for the GPU, the launch itself, an event of another queue, a transfer elsewhere. "
-            "They add up to the idle time. For each the report names what the host did in most of it.",
+            "The gaps add up to the idle time. For each gap the report names what the host did during most of it.",
     .options = options,
     .options_size = sizeof(idle_options),
     .tables = tables,

@@ -371,7 +371,7 @@ static const hd_report_column columns[] = {
      GPU_FILL_OWN(add_stack)},
     {"share", HD_VALUE_DECIMAL, "percent of the time of all kernels of the device", GPU_FILL(SHARE, kernel_row, time)},
     {"total", HD_VALUE_DURATION, "sum of the durations", GPU_FILL(SUM, kernel_row, time)},
-    {"count", HD_VALUE_COUNT, "kernels, including those without a duration, which are in no other figure",
+    {"count", HD_VALUE_COUNT, "kernels, including those without a duration, which no other figure includes",
      GPU_FILL(ROWS, kernel_row, time)},
     {"mean", HD_VALUE_DURATION, "of the durations", GPU_FILL(MEAN, kernel_row, time)},
     {"median", HD_VALUE_DURATION, "of the durations", GPU_FILL(MEDIAN, kernel_row, time)},

@@ -313,7 +313,7 @@ static const hd_report_column delays_columns[] = {
 static const hd_report_table_about tables[] = {
     {"launches", "by call and work, longest way first", launches_columns, HD_CHART_BARS, "call,name",
      "call_total,queue_total,work_total"},
-    {"launch_totals", "by rank: what has no work, and work that has no launch", totals_columns},
+    {"launch_totals", "by rank: launches without activities, and activities without a launch", totals_columns},
     {"delays", "how many launches have which delay", delays_columns, HD_CHART_BARS, "rank,device,step,delay",
      "launches"},
     GPU_NOTES,
@@ -324,7 +324,7 @@ static const hd_option_about options[] = {GPU_OPTIONS("step"), {0}};
 
 const hd_report_about report_launches_about = {
     .name = "launches",
-    .title = "from the call to the work: call time, delay, queue, and what is shorter than its launch",
+    .title = "from API call to GPU activity: call time, delay, queue, kernels shorter than their launch",
     .text =
         "Each launch with the GPU activity that it started: the time in the API call, the delay from the end of the "
         "call to the start of the activity, and the duration of the activity. Negative delays are kept and counted. "

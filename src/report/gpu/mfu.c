@@ -121,7 +121,7 @@ const hd_report_column gpu_mfu_columns[] = {
     {"span", HD_VALUE_DURATION, "of their windows, as report breakdown has them, summed up"},
     {"flop", HD_VALUE_COUNT, "of matrix products, attention and convolutions"},
     {"tflops", HD_VALUE_DECIMAL, "TFLOP/s of a device, over the whole span"},
-    {"mfu", HD_VALUE_DECIMAL, "percent: the time that the peaks allow for those FLOP, of the span"},
+    {"mfu", HD_VALUE_DECIMAL, "the least time for these FLOP at peak rate, in percent of the span"},
     {"compute_time", HD_VALUE_DURATION, "of the kernels that compute"},
     {"coverage", HD_VALUE_DECIMAL, "percent of it in operators whose FLOP are known"},
     {"lower_bound", HD_VALUE_BOOL, "yes: coverage is below 90 %, tflops and mfu would be higher"},

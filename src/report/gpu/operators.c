@@ -477,7 +477,7 @@ static const hd_option_about options[] = {GPU_OPTIONS("shape, step"), {0}};
 
 const hd_report_about report_operators_about = {
     .name = "operators",
-    .title = "what operators take on the CPU, and below them on the GPU",
+    .title = "operators: their time on the CPU, and on the GPU below them",
     .text = "Sums up operators (cpu_op) by name: their time on the CPU, with and without the operators inside, and "
             "the time of the GPU activities that they launched. The gpu_self of all rows add up to the GPU time.",
     .options = options,
@@ -501,7 +501,7 @@ static const hd_report_column modules_columns[] = {
 };
 
 static const hd_report_table_about modules_tables[] = {
-    {"modules", "the tree of modules, each above those within it", modules_columns, HD_CHART_BARS, "module",
+    {"modules", "the tree of modules, each before the modules inside it", modules_columns, HD_CHART_BARS, "module",
      "gpu_self"},
     GPU_NOTES,
     {0},
@@ -511,7 +511,7 @@ static const hd_option_about modules_options[] = {GPU_OPTIONS("step"), {0}};
 
 const hd_report_about report_modules_about = {
     .name = "modules",
-    .title = "what each nn.Module takes on the CPU, and below it on the GPU: a tree",
+    .title = "a tree of nn.Modules: their time on the CPU, and on the GPU below them",
     .text = "Sums up the calls of PyTorch's modules as a tree. A trace has modules if it was recorded with "
             "with_stack=True. The gpu_self of all rows add up to the GPU time.",
     .options = modules_options,

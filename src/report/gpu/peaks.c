@@ -139,7 +139,8 @@ static const report_gpu *gpu_of(gpu_peaks *p, uint32_t model)
         return NULL;
     }
     if (model == MIXED) {
-        add_note(p, "a rank has GPUs of several models, or some that are not told; what they could do is null there");
+        add_note(
+            p, "a rank has GPUs of several models, or of unknown models; the figures from their peaks are null there");
         return NULL;
     }
     hd_string name = gpu_text_of(&p->texts, model);

@@ -242,7 +242,7 @@ static const hd_report_column pieces_columns[] = {
 };
 
 static const hd_report_table_about tables[] = {
-    {"queue", "a row per stream: how much was launched and had not begun", queue_columns, HD_CHART_BARS,
+    {"queue", "a row per stream: how many activities were launched and had not begun", queue_columns, HD_CHART_BARS,
      "rank,device,stream,step", "mean"},
     {"queue_over_time", "with --pieces: the length over time", pieces_columns, HD_CHART_SERIES, "rank,device,stream",
      "time,length"},
@@ -261,7 +261,7 @@ static const hd_option_about options[] = {
 
 const hd_report_about report_queue_about = {
     .name = "queue",
-    .title = "how much work waits for each stream",
+    .title = "how many launched activities wait in each stream's queue",
     .text = "A GPU activity waits in the queue of its stream from the start of its launch to its own start. A queue "
             "that is never empty hides the time of the host; a queue at its limit blocks the host.",
     .options = options,

@@ -339,8 +339,8 @@ const hd_report_about report_ranges_about = {
     .name = "ranges",
     .title = "annotations (NVTX, record_function), on the CPU and projected onto the GPU",
     .text = "Sums up annotations by name: their time on the CPU, and the time of the GPU activities that were launched "
-            "inside them: by the same thread; for a range that is started and ended instead of pushed and popped, by "
-            "any thread of the process.",
+            "inside them. Inside a range means by the same thread; inside a range that is started and ended (not "
+            "pushed and popped), by any thread of the process.",
     .options = ranges_options,
     .options_size = sizeof(range_options),
     .tables = ranges_tables,
@@ -359,7 +359,7 @@ static const hd_report_column steps_columns[] = {
     {"gpu_span", HD_VALUE_DURATION, "between them"},
     {"gpu_busy", HD_VALUE_DURATION, "time in which any of them runs"},
     {"gpu_time", HD_VALUE_DURATION, "sum of their durations"},
-    {"id", HD_VALUE_INT, GPU_ID_OF "the annotation, else of the work with whose launch the step begins"},
+    {"id", HD_VALUE_INT, GPU_ID_OF "the annotation; of a guessed step, the activity at whose launch it begins"},
     GPU_COLUMN_DOUBT,
     {0},
 };
@@ -374,7 +374,7 @@ static const hd_option_about steps_options[] = {GPU_OPTIONS_SCOPE, {0}};
 
 const hd_report_about report_steps_about = {
     .name = "steps",
-    .title = "how long each step takes, and the GPU work that was launched in it",
+    .title = "the duration of each step, and the GPU activities launched in it",
     .text = "Steps are the annotations ProfilerStep#N, or those that --step names. If steps are nested, a time "
             "belongs to the innermost one.",
     .options = steps_options,

@@ -154,7 +154,7 @@ static const hd_report_column moves_columns[] = {
 };
 
 static const hd_report_table_about tables[] = {
-    {"states", "a row per stream: what it does of the device's time", states_columns, HD_CHART_BARS,
+    {"states", "a row per stream: its states over the device's span", states_columns, HD_CHART_BARS,
      "rank,device,stream,step", "running,waiting,queued,idle"},
     {"transitions", "how often one state follows another", moves_columns},
     GPU_NOTES,
@@ -166,8 +166,8 @@ static const hd_option_about options[] = {GPU_OPTIONS("step"), {0}};
 const hd_report_about report_states_about = {
     .name = "states",
     .title = "what each stream does: running, waiting, queued, idle",
-    .text = "Divides the span of the device for each stream: an activity runs, the stream waits for another stream, "
-            "activities are queued, or the stream has nothing to do.",
+    .text = "Divides the span of the device, for each stream, into four states: an activity runs, the stream waits for "
+            "another stream, activities are queued, or the stream has nothing to do.",
     .options = options,
     .options_size = sizeof(gpu_options),
     .tables = tables,

@@ -113,7 +113,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 
 const hd_report_about report_info_about = {
     .name = "info",
-    .title = "what is in a trace",
+    .title = "the contents of a trace: format, span, devices, tracks, categories",
     .text = "The input and its clock, GPUs, processes, every track with the busy share of its span, events by kind "
             "and category, and the damage that the reader found.",
     .tables = tables,

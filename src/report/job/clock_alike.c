@@ -438,7 +438,7 @@ const char *clock_alike_text(clock_alike_end end)
 {
     static const char *const texts[CLOCK_ALIKE_ENDS] = {
         [CLOCK_ALIKE_NONE] = "",
-        [CLOCK_ALIKE_WORLD] = "groups of collectives have no names, and how many ranks the job has is not told",
+        [CLOCK_ALIKE_WORLD] = "groups of collectives have no names, and the number of ranks of the job is unknown",
         [CLOCK_ALIKE_MANY] = "groups of collectives have no names, and there are too many to be compared",
         [CLOCK_ALIKE_MISSING] = "groups of collectives have no names, and not all ranks of the job are here",
         [CLOCK_ALIKE_TWICE] = "groups of collectives have no names, and a rank is here twice",

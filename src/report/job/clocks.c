@@ -14,12 +14,13 @@ static const hd_report_column clock_columns[] = {
      "reference; ends (of collectives), bounds (causality only), hint; unknown: there is no evidence; refused: the "
      "evidence contradicts itself"},
     {"offset", HD_VALUE_DURATION,
-     "what to add to its times, at the time at, for those of the reference; null: not known"},
-    {"bar", HD_VALUE_DURATION, "the offset is off by no more, in 99 of 100 cases, from first to last"},
+     "add this to its times, at the time at, to get those of the reference; null: unknown"},
+    {"bar", HD_VALUE_DURATION, "error bar of the offset from first to last, with 99 % confidence"},
     {"drift_ppm", HD_VALUE_DECIMAL,
-     "by how much the offset grows, in millionths, from the time at on; null: not measured, the bar has it"},
+     "growth of the offset in millionths, from the time at on; null: not measured, the error bar includes it"},
     {"at", HD_VALUE_TIME, "of the offset, on the host's clock as Unix time; null: any"},
-    {"first", HD_VALUE_TIME, "of what the offset rests on; outside, the bar grows by 200 ppm; null: no limit"},
+    {"first", HD_VALUE_TIME,
+     "range of the evidence for the offset; outside of it the error bar grows by 200 ppm; null: no limit"},
     {"last", HD_VALUE_TIME, "of it; a clock that steps has a row for each time between"},
     {"via", HD_VALUE_STRING, "host with which it was compared; null: none"},
     {"via_rank", HD_VALUE_INT, "the lowest rank of that"},
@@ -50,7 +51,8 @@ static const hd_report_column arrival_columns[] = {
      "cannot decide"},
     {"last_host", HD_VALUE_STRING, "its host"},
     {"first_rank", HD_VALUE_INT, "one that had to wait"},
-    {"wait", HD_VALUE_DURATION, "how long it did, at least; null: less than the bars of the clocks"},
+    {"wait", HD_VALUE_DURATION,
+     "the least time that the first rank waited; null: less than the error bars of the clocks"},
     {"bar", HD_VALUE_DURATION, "how far off that may be"},
     {0}};
 static const hd_report_column evidence_columns[] = {
@@ -60,12 +62,12 @@ static const hd_report_column lost_columns[] = {JOB_COLUMNS_LOST};
 static const hd_report_table_about tables[] = {
     {.name = "clocks", .meaning = "a row per host, or per time between steps of its clock", .columns = clock_columns},
     {.name = "contradiction",
-     .meaning = "a chain of collectives that contradict each other: so no clock is given",
+     .meaning = "a chain of collectives that contradict each other, so no clock offset is known",
      .columns = contradiction_columns},
     {.name = "arrivals",
      .meaning = "with --arrivals: a row per collective: who came last, as far as the clocks allow to say",
      .columns = arrival_columns},
-    {.name = "evidence", .meaning = "what the offsets rest on, and what was left out", .columns = evidence_columns},
+    {.name = "evidence", .meaning = "the evidence for the offsets, and what was left out", .columns = evidence_columns},
     {.name = "lost", .meaning = "what of the summaries cannot be read", .columns = lost_columns},
     {0},
 };
@@ -251,12 +253,12 @@ static const hd_option_about options[] = {
 
 const hd_report_about report_clocks_about = {
     .name = "clocks",
-    .title = "by how much the clocks of a job's hosts differ",
+    .title = "clock offsets between the hosts of a job, with error bars",
     .text = "Estimates the clock offsets between the hosts of a job, with error bars. A collective ends on all of "
             "its members at about the same time: offset and drift of a clock are fitted to these ends, the error "
-            "bar to their spread. On no member does it end before the last member has begun: this certifies the "
-            "result, or refuses it. Collectives are matched by group and number; without numbers, by their place "
-            "within the step of the same number; those of groups without names if they prove to be of all ranks. No "
+            "bar to their spread. It cannot end on any member before the last member has begun: this confirms the "
+            "result or refutes it. Collectives are matched by group and number; without numbers, by their position "
+            "within the step of the same number; in groups without names, only if they turn out to be of all ranks. No "
             "trace is changed.",
     .of_job = true,
     .options = options,

@@ -520,13 +520,15 @@ static const hd_report_column behind_columns[] = {
      "the process group, as the trace names it; tp from 2: of several groups tp the one whose lowest rank is 2"},
     {"stream", HD_VALUE_INT, "used as the group if that has no name"},
     {"point_to_point", HD_VALUE_BOOL, "sends and receives are counted separately"},
-    {"sequence", HD_VALUE_INT, "of its last collective; null: it is a member of the group, and has none"},
-    {"counted", HD_VALUE_BOOL, "the trace has no numbers: 10^9 * (number of the step + 1) + place in it, from 0"},
+    {"sequence", HD_VALUE_INT, "of its last collective; null: a member of the group without any"},
+    {"counted", HD_VALUE_BOOL,
+     "counted, not from the trace: 10^9 * (number of the step + 1) + position in the step, from 0"},
     {"operation", HD_VALUE_STRING, "of its last"},
     {"step", HD_VALUE_STRING, "in which that was launched"},
     {"end", HD_VALUE_TIME, "of it, on the clock of the rank"},
     {"behind", HD_VALUE_COUNT,
-     "collectives behind the furthest of the group; null: it has none, or that is counted in a later step"},
+     "how many collectives it is behind the furthest rank of the group; null: it has none, or the furthest is in a "
+     "later step"},
     {0}};
 static const hd_report_column ledger_columns[] = {
     {"stage", HD_VALUE_STRING, "which reader or pass noticed it"},
@@ -610,11 +612,11 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 
 const hd_report_about report_job_about = {
     .name = "job",
-    .title = "which ranks of a job are there, what differs among them, and where one that hangs stopped",
+    .title = "the ranks of a job: which are missing, how they differ, where a hanging one stopped",
     .text = "Compares the ranks of a job: all FILEs, traces or summaries (.hds), are one job. No times are "
-            "compared, so no common clock is needed. A rank that is behind the others of a group did not reach, or "
-            "did not finish, the collective in which they wait (without a number: any collective). Where the trace "
-            "does not number collectives they are counted in each step.",
+            "compared, so no common clock is needed. A rank that is behind the others of its group has not reached, or "
+            "not finished, the collective in which they wait. If the trace does not number collectives, they are "
+            "counted in each step.",
     .of_job = true,
     .says_trust = true,
     .tables = tables,

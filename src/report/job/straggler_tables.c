@@ -31,7 +31,8 @@ static const hd_report_column straggler_columns[] = {
     {0}};
 static const hd_report_column collective_columns[] = {
     GROUP,
-    {"counted", HD_VALUE_BOOL, "the trace has no numbers: 10^9 * (number of the step + 1) + place in it, from 0"},
+    {"counted", HD_VALUE_BOOL,
+     "counted, not from the trace: 10^9 * (number of the step + 1) + position in the step, from 0"},
     {"operation", HD_VALUE_STRING, "AllReduce, AllGather …"},
     {"members", HD_VALUE_COUNT, "that have it"},
     {"last_rank", HD_VALUE_INT, "the last to arrive; null: all arrived at the same time"},
@@ -77,16 +78,16 @@ static const hd_report_column share_columns[] = {
     {"mean_late", HD_VALUE_DURATION, "of a collective"},
     {"median_late", HD_VALUE_DURATION, "the median over its members of late / collectives of each"},
     {"z", HD_VALUE_DECIMAL,
-     "of median_late among all hosts, stages or positions: most of its members are late, not one of them"},
+     "z of median_late among all hosts, stages or positions: high if most of its members are late, not just one"},
     {0}};
 static const hd_report_column lost_columns[] = {JOB_COLUMNS_LOST};
 static const hd_report_column mismatched_columns[] = {
     GROUP,
     {"defect", HD_VALUE_STRING,
-     "double, untimed, operation (another than the first's): not compared; missing, size, bytes (others than the "
-     "first's); counted: the first of a step that is not compared, as numbers are counted, and members have not as "
-     "many there, or others; of a group: several (more members than its size: not compared), fewer (less: ranks are "
-     "not here, or have none of its collectives)"},
+     "not compared: double, untimed, operation (differs from the first member's); compared: missing, size, bytes "
+     "(differ from the first member's); counted: first collective of a step that is not compared, since numbers are "
+     "counted and members have different ones there; of a group: several (more members than its size, not compared), "
+     "fewer (ranks are missing, or have none of its collectives)"},
     MEMBER,
     {"members", HD_VALUE_COUNT, "that have the defect"},
     {0}};
@@ -116,13 +117,13 @@ const hd_report_table_about job_straggler_tables[] = {
      .meaning = "a row per rank, device and step: how late it was in that step",
      .columns = step_columns},
     {.name = "persistent",
-     .meaning = "a row per run of steps in which a rank stood out: a single event is none",
+     .meaning = "a row per run of steps in which a rank was conspicuously late; a single event is not listed",
      .columns = persistent_columns},
     {.name = "shares",
      .meaning = "a row per host, pipeline stage and tensor-parallel position: how late its ranks were",
      .columns = share_columns},
     {.name = "bandwidths",
-     .meaning = "a row per operation, size of the group and bytes: how fast, and what of the time is waiting",
+     .meaning = "a row per operation, size of the group and bytes: bandwidth, and the share of waiting in its time",
      .columns = job_bandwidth_columns},
     {.name = "waits",
      .meaning = "with --each: a row per collective and rank: how long it waited, how long the transfer took",

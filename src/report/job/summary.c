@@ -46,7 +46,7 @@ static const hd_report_column collective_columns[] = {
     {"step", HD_VALUE_STRING, "in which it began; null: in none"},
     {"step_start", HD_VALUE_TIME, "of that step"},
     {"group", HD_VALUE_STRING,
-     "of processes: 7; \"tp from 2\": the lowest of its ranks is 2; null: the stream stands for it"},
+     "of processes: 7; \"tp from 2\": the lowest of its ranks is 2; null: identified by its stream"},
     {"stream", HD_VALUE_INT, "that it ran on"},
     {"point_to_point", HD_VALUE_BOOL, "sends and receives are counted separately"},
     {"sequence", HD_VALUE_INT, "number within the group"},

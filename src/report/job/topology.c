@@ -326,7 +326,7 @@ static const hd_report_column rank_columns[] = {
 static const hd_report_column group_columns[] = {
     {"group", HD_VALUE_STRING, "as traces name it"},
     {"description", HD_VALUE_STRING, "as the program gave it"},
-    {"dimension", HD_VALUE_STRING, "tp, pp, dp, ep, cp, by the words of that; null: another, or several at once"},
+    {"dimension", HD_VALUE_STRING, "tp, pp, dp, ep, cp, by the words of the description; null: another, or several"},
     {"backend", HD_VALUE_STRING, "that it talks through"},
     {"size", HD_VALUE_INT, "as stated in traces"},
     {"ranks", HD_VALUE_STRING, "0-3 8"},

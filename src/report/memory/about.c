@@ -106,10 +106,10 @@ static const hd_report_table_about tables[] = {
     {"categories", "what a device holds of each category", categories_columns},
     {"peak", "what was live at the peak of each device, largest first; its sum is the peak", peak_columns},
     {"leaks", "what was live at the end, largest first; its sum is what was live", leaks_columns},
-    {"reserved", "allocators that reserve memory: how much of it lay idle", reserved_columns},
+    {"reserved", "allocators that reserve memory: how much of it was unused", reserved_columns},
     {"oddities", "events that do not fit to the others", oddities_columns},
-    {"ledger", "what was noticed while reading: a free that was lost makes a leak that is none", report_ledger_columns},
-    {"series", "with the option series: a row per event, what is live after it", series_columns, HD_CHART_SERIES,
+    {"ledger", "notes of reading: a lost free event appears as a false leak", report_ledger_columns},
+    {"series", "with the option series: a row per event, with the live bytes after it", series_columns, HD_CHART_SERIES,
      "process,device", "time,live"},
     {0},
 };
@@ -131,20 +131,21 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 }
 
 static const hd_option_about options[] = {
-    {"rows", HD_OPTION_COUNT, "1000", "rows of peak and of leaks; what is beyond them is summed up in one more",
+    {"rows", HD_OPTION_COUNT, "1000", "number of rows in peak and leaks; one more row sums up the rest",
      offsetof(memory_values, report.rows)},
     {"series", HD_OPTION_FLAG, NULL, "make the table series", offsetof(memory_values, report.series)},
-    {"no-stacks", HD_OPTION_FLAG, NULL, "do not look for the slices around events, which is faster",
+    {"no-stacks", HD_OPTION_FLAG, NULL, "do not search for the slices around events, which is faster",
      offsetof(memory_values, no_stacks)},
     {0},
 };
 
 const hd_report_about report_memory_about = {
     .name = "memory",
-    .title = "what was allocated, live at the peak, and never freed",
-    .text = "Pairs allocations with their frees. For each device of each process: the peak and its time, what was "
-            "live then, what is live at the end, and how much of the reserved memory was idle. allocated = freed + "
-            "replaced + live always holds.",
+    .title = "allocations, what was live at the peak, what was never freed",
+    .text =
+        "Pairs allocations with their frees. For each device of each process: the peak and its time, the allocations "
+        "that were live then, those live at the end, and how much of the reserved memory was idle. allocated = freed + "
+        "replaced + live always holds.",
     .options = options,
     .options_size = sizeof(memory_values),
     .tables = tables,

@@ -13,7 +13,7 @@ static const hd_report_column check_columns[] = {
     {"operations", HD_VALUE_COUNT, "of those steps"},
     {"measured", HD_VALUE_DURATION, "mean time of a step, to the end of the last optimizer"},
     {"replayed", HD_VALUE_DURATION, "the same, simulated from what was measured"},
-    {"error", HD_VALUE_DECIMAL, "between them, in percent; above 5 the report is refused"},
+    {"error", HD_VALUE_DECIMAL, "difference between the two in percent; above 5 the report is refused"},
     {"worst_error", HD_VALUE_DECIMAL, "the largest of a step, in percent"},
     {0},
 };
@@ -24,7 +24,7 @@ static const hd_report_column whatif_columns[] = {
     {"slowdown", HD_VALUE_DECIMAL, "S: no_delay / ideal"},
     {"launch_slowdown", HD_VALUE_DECIMAL, "measured / no_delay"},
     {"worst_workers_share", HD_VALUE_DECIMAL,
-     "M_W: what of the time lost the ideal for the worst 3 % of the workers gives back"},
+     "M_W: the share of the lost time that is recovered if the worst 3 % of the workers were ideal"},
     {"last_stage_share", HD_VALUE_DECIMAL, "M_S: the same for the last stage"},
     {0},
 };
@@ -47,7 +47,7 @@ static const hd_report_column stages_columns[] = {{"stage", HD_VALUE_INT, "of th
 static const hd_report_column dps_columns[] = {{"dp_rank", HD_VALUE_INT, "data-parallel rank"}, SLOWDOWN, {0}};
 
 static const hd_report_column kinds_columns[] = {
-    {"operation", HD_VALUE_STRING, "kind; sends and receives of a direction are one"},
+    {"operation", HD_VALUE_STRING, "kind; sends and receives of a direction are one kind"},
     {"count", HD_VALUE_COUNT, "of them"},
     SLOWDOWN,
     {0},
@@ -476,8 +476,8 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 
 static const hd_option_about options[] = {
     {"ops", HD_OPTION_TEXT, NULL,
-     "the table of operations: CSV with the columns dp_rank, stage, step, optype, start_ts, duration (seconds), and "
-     "where there are several chunks of layers seq_id, mc, gmc",
+     "the table of operations: CSV with the columns dp_rank, stage, step, optype, start_ts, duration (seconds), and, "
+     "with several chunks of layers, seq_id, mc, gmc",
      offsetof(whatif_values, ops)},
     {0},
 };

@@ -115,7 +115,7 @@ static hd_status add_trace(clock_job *j, view_clock *out, view_ranks *r, const v
     view_scene *scene;
     ranks_open *open;
     view_session_scene(&scene, session, out->trace);
-    out->why = "which rank of the job it is, or when, is not told";
+    out->why = "its rank in the job, or its time, is unknown";
     const int64_t base = hd_trace_clock_base(view_scene_trace(scene));
     if (!row || row->about->rank == HD_NO_NUMBER) return HD_OK; /* several ranks in one trace have a clock each */
     if (row->about->base_ns != base) return HD_OK;

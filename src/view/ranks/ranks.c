@@ -302,7 +302,7 @@ hd_status view_ranks_file(char **out, const view_ranks *r, const view_picture_ro
         *out = NULL;
     }
     return hd_error_set(err, HD_ERR_IO, NULL, HD_OFFSET_NONE,
-                        "its trace %.*s is not beside the summaries: give its folder as --traces",
+                        "its trace %.*s is not next to the summaries: give its folder as --traces",
                         (int)(file.size < 200 ? file.size : 200), file.size ? file.data : "");
 }
 

@@ -145,7 +145,7 @@ hd_status view_route_crop(view_reply *reply, const view_request *request, hd_err
     HD_TRY(view_param_range(&q.window.from_ns, &q.window.until_ns, request, scene, err));
     if (q.window.from_ns >= q.window.until_ns)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
-                            "until: is not behind from, so there is nothing to crop");
+                            "until: is not after from, so there is nothing to crop");
     HD_TRY(read_tracks(&q, reply, request, err));
     q.window.clip = clip == 1;
     q.extension = formats[format];

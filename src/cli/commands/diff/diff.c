@@ -51,24 +51,24 @@ static const cli_option options[] = {
      .value = "WHAT",
      .choices = across_names,
      FIELD(across),
-     .help = "what may differ and is compared all the same: gpus, ranks"},
+     .help = "compare even if these differ: gpus, ranks"},
     {.name = "min",
      .kind = CLI_TEXT,
      .value = "TIME",
      FIELD(min),
-     .help = "what changes by less per step is noise, however sure"},
+     .help = "smaller changes per step count as noise, however certain they are"},
     {.name = "noise",
      .kind = CLI_DECIMAL,
      .value = "PERCENT",
      .max = 100,
      FIELD(noise),
-     .help = "what changes by less of what it was is noise, however sure"},
+     .help = "smaller relative changes count as noise, however certain they are"},
     {.name = "save",
      .kind = CLI_TEXT,
      .value = "FILE",
      .offer = "<files>",
      FIELD(save),
-     .help = "write a baseline of one side, of some kB, to compare with later: heddle diff FILE AFTER"},
+     .help = "write one side as a baseline of some kB, for a later comparison: heddle diff FILE AFTER"},
     {.name = "all", .kind = CLI_FLAG, FIELD(all), .help = "rows that are noise as well, and all of them"},
     {.name = "output",
      .letter = 'o',
@@ -76,14 +76,14 @@ static const cli_option options[] = {
      .value = "OUT",
      .offer = "<files> <folders>",
      FIELD(output),
-     .help = "write to a file as well, by its extension: .html, a page with pictures; .json, .md; .csv, .parquet (the "
-             "rows); to FOLDER/ each table as CSV, to FOLDER.parquet/ as Parquet"},
+     .help = "also write to a file, in the format of its extension: .html (a page with pictures), .json, .md, .csv and "
+             ".parquet (the rows); FOLDER/ gets each table as CSV, FOLDER.parquet/ as Parquet"},
     {.name = "junit",
      .kind = CLI_TEXT,
      .value = "FILE",
      .offer = "<files>",
      FIELD(junit),
-     .help = "the conditions, or without any the verdict, as test cases of JUnit's XML"},
+     .help = "write the conditions (without any, the verdict) as test cases in JUnit's XML"},
     {.name = "csv", .kind = CLI_FLAG, FIELD(csv), .help = "the rows as CSV"},
     {.name = "markdown", .kind = CLI_FLAG, FIELD(markdown), .help = "Markdown, for a comment on a pull request"},
     {.name = "seed", .kind = CLI_COUNT, .value = "N", FIELD(seed), .help = "of the bootstrap's random numbers"},
@@ -370,22 +370,20 @@ const cli_command cmd_diff = {
     .offer = "<files>",
     .description =
         " heddle diff --fail-if 'step>3%' before.json.gz after.json.gz\n\n"
-        "Compares steps: the median before and after, with an interval of 99 %, and what the change is made of. Each "
+        "Compares steps: the median before and after with its 99 % confidence interval, and the parts of the change. "
+        "Each "
         "side "
         "is a trace, a folder or a pattern with {rank} of a job's traces, or files given by --before and --after; a "
         "rank "
         "that is given twice is another run. A baseline of --save takes the place of a side's traces, and the result "
         "is "
-        "the same. Operators and modules are matched by their place in the tree, kernels "
-        "within them by name, grid and order: what was renamed, split, fused, or moved to another stream or into a "
-        "graph "
-        "is one row. Rows are those that change beyond noise and by --min.\n\n"
+        "the same. Operators and modules are matched by their place in the tree, kernels within them by name, grid and "
+        "order. A kernel that was renamed, split, fused, or moved to another stream or into a graph is one row. Only "
+        "rows that change beyond noise and by at least --min are listed.\n\n"
         "Warm-up is left out: the first of four steps or more, and those after it that take much longer than the "
         "rest.\n\n"
-        "Nothing is concluded where a side is empty or cannot be read, where GPU, ranks, or what can be trusted "
-        "differ, or "
-        "where there are too few steps. The exit status is then 2; it is 1 if a condition of --fail-if holds beyond "
-        "noise.",
+        "The result is inconclusive (exit status 2) if a side is empty or cannot be read, if GPU, ranks or trust "
+        "differ, or if there are too few steps. The exit status is 1 if a condition of --fail-if is met beyond noise.",
     .options = options,
     .defaults = &defaults,
     .options_size = sizeof(struct diff_options),

@@ -131,8 +131,7 @@ const cli_command cmd_mcp = {
         "tool "
         "first uses it.\n\n"
         "No tool writes a file or uses the network. `open` reads any file that you can read, unless --only is given. "
-        "An "
-        "answer has at most 4,000 bytes, or as many as the client wants, and a cursor for the rest; a query of SQL is "
+        "An answer has at most 4,000 bytes (the client may request another limit) and a cursor for the rest. SQL is "
         "stopped after 20 s.",
     .options = options,
     .options_size = sizeof(struct mcp_options),

@@ -76,7 +76,7 @@ static const cli_option options[] = {
      .value = "SECONDS",
      .max = 1e8,
      .field = offsetof(struct report_options, timeout_s),
-     .help = "end after that time, reading included, without a result; 0 is never"},
+     .help = "stop without a result after this time, which includes reading; 0 is never"},
     OPTION_STRICT(.field = offsetof(struct report_options, strict)),
     OPTION_BINARY(.field = offsetof(struct report_options, binary)),
     {0},
@@ -662,7 +662,7 @@ const cli_command cmd_report = {
     .offer = "<reports> <files>",
     .description =
         "Prints tables that analyse a trace. Without operands it lists the reports. With a FILE alone it prints the "
-        "summary; with -o PAGE.html it writes a page with all reports, of the ranks of a job one page. NAME may be "
+        "summary; with -o PAGE.html it writes a page with all reports; the ranks of a job share one page. NAME may be "
         "several reports, separated by commas; `heddle "
         "NAME FILE...` is the same. `heddle help NAME` explains a report, its options and its columns. "
         "docs/reports/definitions.md defines every figure.\n\n"

@@ -47,7 +47,7 @@ static hd_status add_string(void *user, const char *data, size_t size, hd_error 
     uint32_t id = hd_builder_intern(l->o->builder, data, size);
     if (id == HD_STRING_NONE) return HD_NOMEM(err);
     if (id != l->next)
-        return hd_error_set(err, HD_ERR_DAMAGED, NULL, HD_OFFSET_NONE, "a string stands twice in the table");
+        return hd_error_set(err, HD_ERR_DAMAGED, NULL, HD_OFFSET_NONE, "a string occurs twice in the table");
     l->next++;
     return HD_OK;
 }

@@ -23,7 +23,7 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
 const finding_rule finding_gpu_bound = {
     .about.code = "gpu-bound",
     .about.severity = "note",
-    .about.meaning = "the GPU sets the pace, with kernels of which none stands out",
+    .about.meaning = "the GPU sets the pace, and no single kernel dominates",
     .about.advice =
         "Make kernels faster or fewer: heddle report kernels, operators and flops; lower precision, torch.compile for "
         "fusion, FlashAttention.",

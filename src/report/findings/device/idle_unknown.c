@@ -56,7 +56,7 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
 const finding_rule finding_idle_unknown = {
     .about.code = "idle-unexplained",
     .about.severity = "note",
-    .about.meaning = "the GPU is idle, and the trace does not say what it waits for",
+    .about.meaning = "the GPU is idle, and the trace does not show the cause",
     .about.advice =
         "Record API calls and CPU operators as well (ProfilerActivity.CPU; heddle record; nsys --trace=cuda), then "
         "heddle report idle.",

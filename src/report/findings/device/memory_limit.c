@@ -102,7 +102,7 @@ hd_status findings_add_memory(findings *f, const hd_memory *memory, const hd_tab
 const finding_rule finding_memory_limit = {
     .about.code = "memory-near-limit",
     .about.severity = "warning",
-    .about.meaning = "the memory of a GPU is nine tenths full, or more",
+    .about.meaning = "the memory of a GPU is at least nine tenths full",
     .about.advice =
         "Smaller batches, activation checkpointing, sharded optimizer states, expandable segments "
         "(PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True); heddle report memory says what is live at the peak.",
@@ -111,7 +111,7 @@ const finding_rule finding_memory_limit = {
 const finding_rule finding_memory_fragments = {
     .about.code = "memory-fragmentation",
     .about.severity = "warning",
-    .about.meaning = "the memory of a GPU is reserved, and a fifth of it or more not in use",
+    .about.meaning = "a fifth or more of the reserved memory of a GPU is not in use",
     .about.advice =
         "Blocks of the wrong size: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or max_split_size_mb; shapes that "
         "repeat (padding, buckets of lengths); allocate the largest first.",

@@ -189,7 +189,7 @@ const finding_rule finding_unaligned_matmul = {
 const finding_rule finding_roofline_gap = {
     .about.code = "roofline-gap",
     .about.severity = "warning",
-    .about.meaning = "operators take more than twice what peak and bandwidth of the GPU allow",
+    .about.meaning = "operators take more than twice the time that peak and bandwidth of the GPU allow",
     .about.advice =
         "heddle report flops lists them: larger or aligned shapes (multiples of 8 or 16), contiguous inputs, a newer "
         "library or max-autotune (torch.compile(mode=\"max-autotune\")), a smaller type.",

@@ -58,7 +58,7 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
 const finding_rule finding_unfused_elementwise = {
     .about.code = "unfused-elementwise",
     .about.severity = "warning",
-    .about.meaning = "elementwise kernels that follow one another could be one",
+    .about.meaning = "consecutive elementwise kernels could be fused into one",
     .about.advice = "Fuse them: torch.compile, jax.jit, a Triton kernel, or fused variants (FusedLayerNorm, SwiGLU, "
                     "dropout and bias in one, fused optimizers).",
     .find = find,

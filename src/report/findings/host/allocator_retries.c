@@ -97,7 +97,7 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
 const finding_rule finding_allocator_retries = {
     .about.code = "allocator-retries",
     .about.severity = "warning",
-    .about.meaning = "the allocator gets no memory, frees what it keeps, and tries again",
+    .about.meaning = "the allocator gets no memory, frees its cache, and tries again",
     .about.advice =
         "The memory is full or in pieces: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (or max_split_size_mb), "
         "smaller batches, activation checkpointing; torch.cuda.memory_stats()['num_alloc_retries'] counts them.",

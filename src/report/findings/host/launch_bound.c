@@ -57,7 +57,7 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
 const finding_rule finding_launch_bound = {
     .about.code = "launch-bound",
     .about.severity = "warning",
-    .about.meaning = "launches take the host longer than their work takes the GPU",
+    .about.meaning = "launches take longer on the host than their activities on the GPU",
     .about.advice = "Launch less: CUDA graphs or torch.compile(mode=\"reduce-overhead\"), fused kernels and optimizers "
                     "(fused=True, foreach=True), larger batches.",
     .plain_advice = "Launch less: larger or fused kernels, batched library calls (cublasGemmBatched, cufftPlanMany), "

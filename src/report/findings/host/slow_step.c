@@ -84,7 +84,7 @@ const finding_rule finding_slow_first_step = {
 const finding_rule finding_slow_step = {
     .about.code = "slow-step",
     .about.severity = "warning",
-    .about.meaning = "one step is slower than the others by more than they differ",
+    .about.meaning = "one step is much slower than the others, beyond their usual variation",
     .about.advice =
         "Look at what only this step does: heddle view at its start, heddle report breakdown --by step; often a "
         "checkpoint, validation, logging or a garbage collection.",

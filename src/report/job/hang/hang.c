@@ -285,7 +285,7 @@ static const hd_report_column rank_columns[] = {
     {"enqueued", HD_VALUE_INT, "number of the last collective that it enqueued; null: unknown, -1: none"},
     {"started", HD_VALUE_INT, "of the last that started"},
     {"completed", HD_VALUE_INT, "of the last that is complete"},
-    {"first", HD_VALUE_INT, "of the first in its ring: nothing is known of earlier ones"},
+    {"first", HD_VALUE_INT, "number of the first in its ring: earlier ones are unknown"},
     {"fell_out", HD_VALUE_INT, "entries of any group that its ring has lost, by the number of the first"},
     {"entries", HD_VALUE_COUNT, "of the group in its dump"},
     {"operation", HD_VALUE_STRING, "the last one of the group"},
@@ -411,9 +411,9 @@ const hd_report_about report_hang_about = {
     .text = "Reads the dumps that PyTorch's flight recorder writes when a collective times out "
             "(`TORCH_NCCL_DUMP_ON_TIMEOUT=1`): `heddle report hang nccl_trace_rank_*`. The first row of `culprits` is "
             "the first problem in order of time: a rank that did not enqueue a collective, enqueued another one, other "
-            "sizes or types, or does not complete it, with what that rank does instead. Collectives match by process "
+            "sizes or types, or does not complete it, and what that rank does instead. Collectives match by process "
             "group and number. In a group, collectives after the first one that does not end are consequences, and "
-            "are not listed. What a ring may have lost is not reported as missing.",
+            "are not listed. Entries that the recorder's ring may have overwritten are not reported as missing.",
     .of_job = true,
     .tables = tables,
     .run = run,

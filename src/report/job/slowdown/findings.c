@@ -22,7 +22,7 @@ const hd_report_column job_findings_columns[] = {
     {"code", HD_VALUE_STRING,
      "cpu-starved, host-bound, late-rank, uneven-ranks, uneven-stages or transfers; docs/findings has a page for each"},
     {"severity", HD_VALUE_STRING, "warning: it can be changed; note: so it is"},
-    {"saves", HD_VALUE_DURATION, "at most, of the time between the first and the last collective"},
+    {"saves", HD_VALUE_DURATION, "upper bound of the saving, of the time between the first and the last collective"},
     {"how", HD_VALUE_STRING, "ranks: the job simulated without it"},
     {"amount", HD_VALUE_DURATION, "what was measured, mean over ranks"},
     {"whole", HD_VALUE_DURATION, "from the end of the first collective to that of the last, mean over ranks"},
@@ -39,7 +39,7 @@ const hd_finding_code job_finding_codes[JOB_FINDINGS] = {
     {"uneven-ranks", "warning", "ranks wait for one another, though none is late for long",
      "Give each rank its own CPUs (srun --cpu-bind, mpirun --bind-to core, numactl, OMP_NUM_THREADS) and even batches "
      "or parts of the domain; collect garbage on all ranks at once."},
-    {"transfers", "warning", "collectives take time also where no rank waits",
+    {"transfers", "warning", "collectives take time even when no rank waits",
      "Overlap them with compute, send fewer bytes (bf16, sharding, larger buckets), or use a faster link; heddle "
      "communication has their bandwidth."},
     {"uneven-stages", "warning", "a stage of the pipeline computes longer than the others",

@@ -382,11 +382,11 @@ static const hd_report_column check_columns[] = {
      "others in that step: they take as long as measured; above 5 % of all the report is refused"},
     {"measured", HD_VALUE_DURATION, "mean over ranks, from the end of the first collective to that of the last"},
     {"replayed", HD_VALUE_DURATION, "the same, simulated from what was measured"},
-    {"error", HD_VALUE_DECIMAL, "between them, in percent; above 5 the report is refused"},
+    {"error", HD_VALUE_DECIMAL, "difference between the two in percent; above 5 the report is refused"},
     {0}};
 static const hd_report_column slowdown_columns[] = {
     {"replayed", HD_VALUE_DURATION, "as of self_check"},
-    {"ideal", HD_VALUE_DURATION, "where every computation takes the mean, and every transfer the median, of its kind"},
+    {"ideal", HD_VALUE_DURATION, "if every computation took the mean, and every transfer the median, of its kind"},
     {"slowdown", HD_VALUE_DECIMAL, "S: replayed / ideal"},
     {"transfer_slowdown", HD_VALUE_DECIMAL, "where only transfers are as measured, over ideal"},
     GPU_COLUMN_DOUBT,
@@ -398,7 +398,8 @@ static const hd_report_column rank_columns[] = {
     {"pp", HD_VALUE_INT, "pipeline stage, likewise"},
     {"compute", HD_VALUE_DURATION, "sum of what lies between its collectives"},
     {"ideal_compute", HD_VALUE_DURATION, "the same by the means"},
-    {"slowdown", HD_VALUE_DECIMAL, "of the job where only this rank is as measured; null: too many to simulate each"},
+    {"slowdown", HD_VALUE_DECIMAL,
+     "slowdown of the job with only this rank as measured; null: too many ranks to simulate each"},
     GPU_COLUMN_DOUBT,
     {0}};
 static const hd_report_column stage_columns[] = {
@@ -410,17 +411,17 @@ static const hd_report_column stage_columns[] = {
 static const hd_report_column operation_columns[] = {
     {"operation", HD_VALUE_STRING, "of collectives"},
     {"collectives", HD_VALUE_COUNT, "of it"},
-    {"slowdown", HD_VALUE_DECIMAL, "of the job where only these, and what ranks compute before them, are as measured"},
+    {"slowdown", HD_VALUE_DECIMAL, "slowdown of the job with only these, and the computation before them, as measured"},
     GPU_COLUMN_DOUBT,
     {0}};
 static const hd_report_column peer_columns[] = {
     {"ranks", HD_VALUE_COUNT, "and devices that --rank names"},
     {"before", HD_VALUE_DURATION, "replayed, as of self_check"},
     {"after", HD_VALUE_DURATION,
-     "where these compute as long as the median of the others of their stage, at the same place of the same step"},
+     "if these computed as long as the median of the others of their stage, at the same position of the same step"},
     {"change_percent", HD_VALUE_DECIMAL, "of what was before"},
     {"uncertainty", HD_VALUE_DURATION, "what `after` may be off by: the error of the check, of it"},
-    {"alone", HD_VALUE_COUNT, "computations that no other rank has there, and that stay as measured"},
+    {"alone", HD_VALUE_COUNT, "computations without a counterpart on other ranks, which stay as measured"},
     GPU_COLUMN_DOUBT,
     {0}};
 static const hd_report_column lost_columns[] = {JOB_COLUMNS_LOST};
