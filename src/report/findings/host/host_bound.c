@@ -103,7 +103,7 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
         idle = waited;
         device = d;
     }
-    for (uint32_t n = 0; n < f->first_work; n++) path += f->on_path[n] < f->left[n] ? f->on_path[n] : f->left[n];
+    for (uint32_t n = 0; n < f->first_work; n++) path += findings_left_on_path(f, n);
     if (!findings_is_worth(f, idle < path ? idle : path)) return HD_OK;
     if (!findings_add(f, rule)) return HD_NOMEM(err);
     for (uint32_t n = 0; n < f->first_work; n++)
