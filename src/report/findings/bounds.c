@@ -94,6 +94,9 @@ static int64_t new_start(const findings *f, uint32_t n)
 {
     const hd_graph *g = f->graph;
     int64_t ready, start = INT64_MIN;
+    bool is_chained = hd_graph_has_lane_edge(g, n) && g->ends[n - 1] <= g->starts[n];
+    if (is_chained && !hd_graph_is_edge_of(g, hd_graph_other_edge(g, n), n)) /* its only edge, as most nodes have */
+        return new_end(f, n - 1) + (g->starts[n] - g->ends[n - 1]);
     size_t bound = hd_graph_bound(&ready, g, n);
     bool overlaps = graph_overlap(g, n) > 0; /* when the first let it begin is not known, so nothing delays it */
     if (bound == SIZE_MAX) return may_wait(f, n) && g->starts[n] > f->from ? f->from : g->starts[n];

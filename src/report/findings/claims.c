@@ -232,7 +232,7 @@ hd_status findings_gather(finding **out, findings *f, const finding_rule *rule, 
     *out = NULL;
     if (!findings_add(f, rule)) return HD_NOMEM(err);
     for (uint32_t n = first; n < f->graph->node_count; n++)
-        if (findings_left(f, n) > 0 && is_one(f, n, user) && !findings_claim(f, n, INT64_MAX)) return HD_NOMEM(err);
+        if (is_one(f, n, user) && findings_left(f, n) > 0 && !findings_claim(f, n, INT64_MAX)) return HD_NOMEM(err);
     return findings_keep(out, f, err);
 }
 

@@ -73,12 +73,18 @@ static bool index_nodes(findings *f)
 {
     const hd_graph *g = f->graph;
     f->first_work = g->first_work;
-    f->works = hd_large_new((size_t)(g->node_count - f->first_work) + 1, sizeof *f->works, f->scope.large);
+    size_t works = (size_t)(g->node_count - f->first_work) + 1;
+    f->works = hd_large_new(works, sizeof *f->works, f->scope.large);
+    f->work_names = hd_large_new(works, sizeof *f->work_names, f->scope.large);
+    f->work_classes = hd_large_new(works, sizeof *f->work_classes, f->scope.large);
     f->claimed = hd_large_zeroed((size_t)g->node_count + 1, sizeof *f->claimed, f->scope.large);
     f->on_path = hd_large_zeroed((size_t)g->node_count + 1, sizeof *f->on_path, f->scope.large);
-    if (!f->works || !f->claimed || !f->on_path) return false;
-    for (uint32_t n = f->first_work; n < g->node_count; n++)
-        f->works[n - f->first_work] = gpu_work_at(&f->scope, g->slices[n]);
+    if (!f->works || !f->work_names || !f->work_classes || !f->claimed || !f->on_path) return false;
+    for (uint32_t n = f->first_work, at = 0; n < g->node_count; n++, at++) {
+        f->works[at] = gpu_work_at(&f->scope, g->slices[n]);
+        f->work_names[at] = f->scope.launches->works[f->works[at]].name;
+        f->work_classes[at] = (uint8_t)f->scope.works[f->works[at]].class;
+    }
     return true;
 }
 
@@ -157,9 +163,9 @@ bool findings_communicates(const findings *f)
 
 uint32_t findings_name(const findings *f, uint32_t node)
 {
+    if (findings_is_work(f, node)) return f->work_names[node - f->first_work];
     uint32_t row = f->graph->slices[node];
     if (row == HD_NONE) return HD_STRING_NONE;
-    if (findings_is_work(f, node)) return f->scope.launches->works[f->works[node - f->first_work]].name;
     return (uint32_t)hd_slice_column(f->scope.trace, row, HD_COL_NAME);
 }
 
@@ -314,10 +320,11 @@ hd_status findings_prepare(findings *f, const hd_report_input *input, const gpu_
 
 void findings_release(findings *f)
 {
-    void **const large[] = {(void **)&f->works,    (void **)&f->claimed,       (void **)&f->on_path,
-                            (void **)&f->has_step, (void **)&f->sync_ops,      (void **)&f->order,
-                            (void **)&f->taken,    (void **)&f->claims,        (void **)&f->new_starts,
-                            (void **)&f->flags,    (void **)&f->sync_is_taken, (void **)&f->syncs_by_row};
+    void **const large[] = {(void **)&f->work_names,    (void **)&f->work_classes, (void **)&f->works,
+                            (void **)&f->claimed,       (void **)&f->on_path,      (void **)&f->has_step,
+                            (void **)&f->sync_ops,      (void **)&f->order,        (void **)&f->taken,
+                            (void **)&f->claims,        (void **)&f->new_starts,   (void **)&f->flags,
+                            (void **)&f->sync_is_taken, (void **)&f->syncs_by_row};
     for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
         hd_large_free(*large[i]);
         *large[i] = NULL;

@@ -116,7 +116,9 @@ struct findings {
     finding_api api;     /* that advice is about */
     bool is_slowed;      /* the profiler recorded Python's functions, which slows the host */
     uint32_t first_work; /* node; those of queues follow */
-    uint32_t *works;     /* by node less first_work */
+    uint32_t *works;     /* by node less first_work, as are the names (strings) and classes (gpu_class) of activities */
+    uint32_t *work_names;
+    uint8_t *work_classes;
     /* by node: of its time within the whole what is claimed, and of that on the path what is not; most pages of both
      * stay untouched */
     int64_t *claimed, *on_path;
@@ -227,8 +229,7 @@ static inline const gpu_work *findings_work(const findings *f, uint32_t node)
 }
 static inline bool findings_is_of_class(const findings *f, uint32_t node, gpu_class class)
 {
-    const gpu_work *work = findings_work(f, node);
-    return work && work->class == class;
+    return findings_is_work(f, node) && f->work_classes[node - f->first_work] == class;
 }
 /* A name for a sentence: without template arguments, cut in the middle of nothing, at most 60 bytes. Returns out. */
 const char *findings_short_text(char out[72], hd_string text);
