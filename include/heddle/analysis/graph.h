@@ -78,7 +78,7 @@ typedef struct hd_graph {
     uint32_t *slices;    /* row of the slice table; HD_NONE: a gap */
     uint8_t *kinds;      /* hd_node_kind */
     uint32_t first_work; /* node: those of queues follow */
-    /* edges, as HD_GRAPH_EDGES reads them. Most come from the node before on the same thread or queue: only the other ones
+    /* edges, as HD_GRAPH_EDGES reads them. Most come from the node before on the same thread or queue: only the others
      * are stored, by node, and an HD_NONE at the end */
     uint64_t *lane_begins; /* bit by node: the first of its thread or queue */
     uint32_t *edge_tos, *edge_froms;
@@ -107,8 +107,8 @@ typedef struct hd_graph {
 hd_status hd_graph_new(hd_graph **out, const hd_trace *trace, const hd_launches *launches, hd_error *err);
 void hd_graph_free(hd_graph *graph);
 
-/* An edge is a number: that of its node if it is along a thread or queue, else node_count and more. For each of a node, its
- * thread or queue first:
+/* An edge is a number: that of its node if it is along a thread or queue, else node_count and more. For each of a node,
+ * its thread or queue first:
  *
  *   HD_GRAPH_EDGES(edge, graph, node) if (hd_graph_edge_kind(graph, edge) == HD_EDGE_SYNC) …
  */

@@ -38,8 +38,8 @@ static void find_unordered(findings *f)
     }
 }
 
-/* Ends the claims: what is left of nodes, and on the path, is no longer needed. The order and the new starts of nodes are,
- * where something is replayed. */
+/* Ends the claims: what is left of nodes, and on the path, is no longer needed. The order and the new starts of nodes
+ * are made where something is replayed. */
 static bool make_lists(findings *f)
 {
     const hd_graph *g = f->graph;
