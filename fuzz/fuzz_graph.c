@@ -23,8 +23,8 @@ static void require_edges(const hd_graph *g)
     for (uint32_t n = 0; n < g->node_count; n++) {
         int64_t ready;
         require(g->starts[n] <= g->ends[n]);
-        for (size_t e = g->first_edges[n]; e < g->first_edges[n + 1]; e++) {
-            uint32_t from = g->froms[e];
+        HD_GRAPH_EDGES(e, g, n) {
+            uint32_t from = hd_graph_edge_from(g, e);
             require(g->starts[from] < g->starts[n] || (g->starts[from] == g->starts[n] && from < n));
         }
         hd_graph_bound(&ready, g, n);

@@ -169,42 +169,35 @@ static bool add_collectives(graph_maker *m, const graph_member *members, size_t 
 
 /* ---- all edges ---- */
 
-static void put_edge(hd_graph *g, size_t *next, uint32_t to, uint32_t from, hd_edge_kind kind)
-{
-    size_t at = next[to]++;
-    g->froms[at] = from;
-    g->edge_kinds[at] = (uint8_t)kind;
-}
-
-/* Sorts edges by node: first the predecessor on its lane, then the others in order of discovery. first_edges[n] is the
- * first edge of n. */
+/* Edges by node, in order of discovery, and where those of a node are. */
 static bool order_edges(graph_maker *m)
 {
     hd_graph *g = m->g;
-    size_t count = m->edge_count + g->node_count;
-    g->first_edges = hd_large_zeroed((size_t)g->node_count + 2, sizeof *g->first_edges, m->large);
-    g->froms = hd_large_new(count + 1, sizeof *g->froms, m->large);
+    size_t count = m->edge_count, indexed = (size_t)g->node_count / HD_GRAPH_INDEXED + 2;
+    graph_edge *spare = hd_large_new(count + 1, sizeof *spare, m->large);
+    if (spare) HD_SORT_RUNS(m->edges, spare, count, x, y, x->to < y->to);
+    hd_large_free(spare);
+    g->first_work = m->first_work;
+    g->lane_begins = hd_large_zeroed((size_t)g->node_count / 64 + 1, sizeof *g->lane_begins, m->large);
+    g->edge_tos = hd_large_new(count + 1, sizeof *g->edge_tos, m->large);
+    g->edge_froms = hd_large_new(count + 1, sizeof *g->edge_froms, m->large);
     g->edge_kinds = hd_large_new(count + 1, sizeof *g->edge_kinds, m->large);
-    if (!g->first_edges || !g->froms || !g->edge_kinds) return false;
-    size_t *next = g->first_edges + 1; /* filling advances the starts to their final values */
+    g->edge_index = hd_large_new(indexed, sizeof *g->edge_index, m->large);
+    if (!spare || !g->lane_begins || !g->edge_tos || !g->edge_froms || !g->edge_kinds || !g->edge_index) return false;
     for (uint32_t l = 0; l < g->lane_count; l++) {
-        for (uint32_t i = 1; i < g->lanes[l].node_count; i++) next[g->lanes[l].first_node + i] = 1;
+        uint32_t first = g->lanes[l].first_node;
+        if (g->lanes[l].node_count) g->lane_begins[first / 64] |= (uint64_t)1 << first % 64;
     }
-    for (size_t e = 0; e < m->edge_count; e++) next[m->edges[e].to]++;
-    size_t sum = 0;
-    for (uint32_t n = 0; n < g->node_count; n++) {
-        size_t edges = next[n];
-        next[n] = sum;
-        sum += edges;
+    size_t at = 0;
+    for (size_t i = 0; i < count; i++) {
+        while (at <= m->edges[i].to / HD_GRAPH_INDEXED) g->edge_index[at++] = (uint32_t)i;
+        g->edge_tos[i] = m->edges[i].to;
+        g->edge_froms[i] = m->edges[i].from;
+        g->edge_kinds[i] = m->edges[i].kind;
     }
-    for (uint32_t l = 0; l < g->lane_count; l++) {
-        const hd_graph_lane *lane = &g->lanes[l];
-        for (uint32_t i = 1; i < lane->node_count; i++)
-            put_edge(g, next, lane->first_node + i, lane->first_node + i - 1,
-                     lane->is_queue ? HD_EDGE_QUEUE : HD_EDGE_THREAD);
-    }
-    for (size_t e = 0; e < m->edge_count; e++)
-        put_edge(g, next, m->edges[e].to, m->edges[e].from, (hd_edge_kind)m->edges[e].kind);
+    while (at < indexed) g->edge_index[at++] = (uint32_t)count;
+    g->edge_tos[count] = HD_NONE;
+    g->edge_count = (uint32_t)count;
     return true;
 }
 
@@ -252,6 +245,8 @@ hd_status graph_new(hd_graph **out, const hd_trace *trace, const hd_launches *la
                              add_collectives(&m, members, member_count) && graph_add_dependencies(&m) &&
                              graph_add_addresses(&m) && order_edges(&m)))
         status = HD_NOMEM(err);
+    if (status == HD_OK && m.edge_count > UINT32_MAX - 1)
+        status = hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^32 edges");
     free_maker(&m);
     if (status == HD_OK) {
         find_span(m.g);
@@ -269,9 +264,11 @@ void hd_graph_free(hd_graph *graph)
     hd_large_free(graph->ends);
     hd_large_free(graph->slices);
     hd_large_free(graph->kinds);
-    hd_large_free(graph->first_edges);
-    hd_large_free(graph->froms);
+    hd_large_free(graph->lane_begins);
+    hd_large_free(graph->edge_tos);
+    hd_large_free(graph->edge_froms);
     hd_large_free(graph->edge_kinds);
+    hd_large_free(graph->edge_index);
     hd_large_free(graph->suspects);
     free(graph->lanes);
     free(graph);

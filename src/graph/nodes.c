@@ -141,11 +141,10 @@ bool graph_make_lists(graph_maker *m, size_t host_nodes)
 {
     hd_graph *g = m->g;
     size_t nodes = host_nodes + m->launches->work_count + 1;
-    g->starts = hd_large_new(nodes, sizeof *g->starts, m->large);
-    g->ends = hd_large_new(nodes, sizeof *g->ends, m->large);
-    g->slices = hd_large_new(nodes, sizeof *g->slices, m->large);
-    g->kinds = hd_large_new(nodes, sizeof *g->kinds, m->large);
-    return g->starts && g->ends && g->slices && g->kinds;
+    return hd_large_resize((void **)&g->starts, g->node_count, nodes, sizeof *g->starts, m->large) &&
+           hd_large_resize((void **)&g->ends, g->node_count, nodes, sizeof *g->ends, m->large) &&
+           hd_large_resize((void **)&g->slices, g->node_count, nodes, sizeof *g->slices, m->large) &&
+           hd_large_resize((void **)&g->kinds, g->node_count, nodes, sizeof *g->kinds, m->large);
 }
 
 void graph_add_node(hd_graph *g, hd_node_kind kind, uint32_t slice, int64_t start, int64_t end)

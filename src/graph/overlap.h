@@ -9,9 +9,8 @@
  * last, and its own time begins with the end of the previous one. Else 0. */
 static inline int64_t graph_overlap(const hd_graph *g, uint32_t node)
 {
-    size_t first = g->first_edges[node];
-    if (first == g->first_edges[node + 1] || g->edge_kinds[first] != HD_EDGE_QUEUE) return 0;
-    int64_t end = g->ends[g->froms[first]], ns = end - g->starts[node];
+    if (node < g->first_work || !hd_graph_has_lane_edge(g, node)) return 0;
+    int64_t end = g->ends[node - 1], ns = end - g->starts[node];
     return ns > 0 && ns <= GPU_CLOCK_SLACK_NS && g->ends[node] >= end ? ns : 0;
 }
 

@@ -15,9 +15,9 @@
 
 static inline int64_t ready_at(const hd_graph *g, size_t edge, uint32_t to)
 {
-    uint32_t from = g->froms[edge];
+    uint32_t from = hd_graph_edge_from(g, edge);
     if (g->ends[from] <= g->starts[to]) return g->ends[from];
-    bool is_in_order = g->edge_kinds[edge] == HD_EDGE_QUEUE && graph_overlap(g, to);
+    bool is_in_order = hd_graph_edge_kind(g, edge) == HD_EDGE_QUEUE && graph_overlap(g, to);
     return is_in_order ? g->starts[to] : g->starts[from];
 }
 
@@ -41,11 +41,12 @@ size_t hd_graph_bound(int64_t *out_ready, const hd_graph *graph, uint32_t node)
 {
     size_t bound = SIZE_MAX;
     *out_ready = graph->start_ns;
-    for (size_t e = graph->first_edges[node]; e < graph->first_edges[node + 1]; e++) {
+    HD_GRAPH_EDGES(e, graph, node) {
         int64_t ready = ready_at(graph, e, node);
         if (bound != SIZE_MAX && ready < *out_ready) continue;
-        if (bound != SIZE_MAX && ready == *out_ready && graph->edge_kinds[e] == graph->edge_kinds[bound] &&
-            !graph_is_preferred(graph, graph->froms[e], graph->froms[bound]))
+        if (bound != SIZE_MAX && ready == *out_ready &&
+            hd_graph_edge_kind(graph, e) == hd_graph_edge_kind(graph, bound) &&
+            !graph_is_preferred(graph, hd_graph_edge_from(graph, e), hd_graph_edge_from(graph, bound)))
             continue;
         *out_ready = ready;
         bound = e;
@@ -82,9 +83,9 @@ hd_status hd_graph_path(hd_graph_piece **out, size_t *out_count, const hd_graph 
         size_t edge = hd_graph_bound(&ready, graph, node);
         fine = add_piece(&w, graph->starts[node], node, false, HD_EDGE_KINDS) &&
                add_piece(&w, edge == SIZE_MAX ? from_ns : ready, node, true,
-                         edge == SIZE_MAX ? HD_EDGE_KINDS : graph->edge_kinds[edge]);
+                         edge == SIZE_MAX ? HD_EDGE_KINDS : hd_graph_edge_kind(graph, edge));
         if (edge == SIZE_MAX) break;
-        node = graph->froms[edge];
+        node = hd_graph_edge_from(graph, edge);
     }
     for (size_t i = 0; i < w.count / 2; i++) {
         hd_graph_piece piece = w.pieces[i];
@@ -167,8 +168,8 @@ static void hold_back(int64_t *slack, const hd_graph *g, uint32_t n)
     int64_t ready;
     hd_graph_bound(&ready, g, n);
     int64_t latest = ready + slack[n];
-    for (size_t e = g->first_edges[n]; e < g->first_edges[n + 1]; e++) {
-        uint32_t from = g->froms[e];
+    HD_GRAPH_EDGES(e, g, n) {
+        uint32_t from = hd_graph_edge_from(g, e);
         int64_t most = latest - ready_at(g, e, n);
         if (most < slack[from]) slack[from] = most;
     }

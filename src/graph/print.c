@@ -34,8 +34,8 @@ static void spread(printer *p, const hd_graph_view *view, unsigned distance)
 {
     const hd_graph *g = p->g;
     for (uint32_t n = 0; n < g->node_count; n++) {
-        for (size_t e = g->first_edges[n]; e < g->first_edges[n + 1]; e++) {
-            uint32_t from = g->froms[e];
+        HD_GRAPH_EDGES(e, g, n) {
+            uint32_t from = hd_graph_edge_from(g, e);
             if (p->near[n] == distance && !p->near[from] && is_in_window(g, from, view))
                 p->near[from] = (uint8_t)(distance + 1);
             if (p->near[from] == distance && !p->near[n] && is_in_window(g, n, view))
@@ -139,9 +139,9 @@ static void say_node(printer *p, uint32_t node)
     say_safe(p, lane_name(room, sizeof room, g, hd_graph_lane_of(g, node)));
     say(p, "] ");
     say_safe(p, name_of(p, node));
-    for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1]; e++)
-        say(p, "%s #%" PRIu32 " %s", e == g->first_edges[node] ? " <-" : ",", g->froms[e],
-            hd_edge_kind_name((hd_edge_kind)g->edge_kinds[e]));
+    HD_GRAPH_EDGES(e, g, node)
+        say(p, "%s #%" PRIu32 " %s", e == hd_graph_first_edge(g, node) ? " <-" : ",", hd_graph_edge_from(g, e),
+            hd_edge_kind_name(hd_graph_edge_kind(g, e)));
     say(p, "\n");
 }
 
@@ -189,10 +189,10 @@ static void print_json(printer *p)
     before = "";
     say(p, "],\n \"edges\": [");
     for (uint32_t n = 0; n < g->node_count && p->status == HD_OK; n++) {
-        for (size_t e = g->first_edges[n]; p->near[n] && e < g->first_edges[n + 1]; e++) {
-            if (!p->near[g->froms[e]]) continue;
-            say(p, "%s\n  {\"from\": %" PRIu32 ", \"to\": %" PRIu32 ", \"kind\": \"%s\"}", before, g->froms[e], n,
-                hd_edge_kind_name((hd_edge_kind)g->edge_kinds[e]));
+        HD_GRAPH_EDGES(e, g, n) {
+            if (!p->near[n] || !p->near[hd_graph_edge_from(g, e)]) continue;
+            say(p, "%s\n  {\"from\": %" PRIu32 ", \"to\": %" PRIu32 ", \"kind\": \"%s\"}", before,
+                hd_graph_edge_from(g, e), n, hd_edge_kind_name(hd_graph_edge_kind(g, e)));
             before = ",";
         }
     }
@@ -216,15 +216,15 @@ static bool make_boxes(printer *p)
     uint8_t *ends = hd_large_zeroed((size_t)g->node_count + 1, sizeof *ends, UINT64_MAX);
     p->box = hd_large_new((size_t)g->node_count + 1, sizeof *p->box, UINT64_MAX);
     for (uint32_t n = 0; ends && n < g->node_count; n++) {
-        for (size_t e = g->first_edges[n]; e < g->first_edges[n + 1]; e++) {
-            if (p->near[n] && p->near[g->froms[e]] && g->froms[e] + 1 != n) ends[g->froms[e]] = 1;
+        HD_GRAPH_EDGES(e, g, n) {
+            if (p->near[n] && p->near[hd_graph_edge_from(g, e)] && hd_graph_edge_from(g, e) + 1 != n)
+                ends[hd_graph_edge_from(g, e)] = 1;
         }
     }
     for (uint32_t n = 0; ends && p->box && n < g->node_count; n++) {
         size_t edges = 0;
-        for (size_t e = g->first_edges[n]; e < g->first_edges[n + 1]; e++) edges += p->near[g->froms[e]] != 0;
-        bool follows = n && edges == 1 && p->near[n - 1] && !ends[n - 1] && g->froms[g->first_edges[n]] == n - 1 &&
-                       g->edge_kinds[g->first_edges[n]] <= HD_EDGE_QUEUE;
+        HD_GRAPH_EDGES(e, g, n) edges += p->near[hd_graph_edge_from(g, e)] != 0;
+        bool follows = n && edges == 1 && p->near[n - 1] && !ends[n - 1] && hd_graph_has_lane_edge(g, n);
         p->box[n] = follows ? p->box[n - 1] : n;
     }
     hd_large_free(ends);
@@ -284,12 +284,12 @@ static hd_status print_dot(printer *p, hd_error *err)
     say(p, "digraph trace {\n  rankdir=LR;\n  node [shape=box, style=filled, fontname=sans];\n");
     for (uint32_t l = 0; l < g->lane_count; l++) put_cluster(p, l);
     for (uint32_t n = 0; n < g->node_count && p->status == HD_OK; n++) {
-        for (size_t e = g->first_edges[n]; p->near[n] && e < g->first_edges[n + 1]; e++) {
-            uint32_t from = g->froms[e];
-            if (!p->near[from] || p->box[from] == p->box[n]) continue;
-            const char *kind = hd_edge_kind_name((hd_edge_kind)g->edge_kinds[e]);
+        HD_GRAPH_EDGES(e, g, n) {
+            uint32_t from = hd_graph_edge_from(g, e);
+            if (!p->near[n] || !p->near[from] || p->box[from] == p->box[n]) continue;
+            const char *kind = hd_edge_kind_name(hd_graph_edge_kind(g, e));
             say(p, "  n%" PRIu32 " -> n%" PRIu32 " [tooltip=%s%s%s];\n", p->box[from], p->box[n], kind,
-                *looks[g->edge_kinds[e]] ? ", " : "", looks[g->edge_kinds[e]]);
+                *looks[hd_graph_edge_kind(g, e)] ? ", " : "", looks[hd_graph_edge_kind(g, e)]);
         }
     }
     say(p, "}\n");

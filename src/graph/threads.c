@@ -335,51 +335,48 @@ typedef struct node_lists {
     uint8_t *kinds;
 } node_lists;
 
-static void copy_nodes(hd_graph *g, const node_lists *from, uint32_t first, uint32_t end)
+static void move_nodes(hd_graph *g, const node_lists *from, uint32_t first, uint32_t end)
 {
     size_t count = end - first;
-    memcpy(g->starts + g->node_count, from->starts + first, count * sizeof *g->starts);
-    memcpy(g->ends + g->node_count, from->ends + first, count * sizeof *g->ends);
-    memcpy(g->slices + g->node_count, from->slices + first, count * sizeof *g->slices);
-    memcpy(g->kinds + g->node_count, from->kinds + first, count);
+    memmove(g->starts + g->node_count, from->starts + first, count * sizeof *g->starts);
+    memmove(g->ends + g->node_count, from->ends + first, count * sizeof *g->ends);
+    memmove(g->slices + g->node_count, from->slices + first, count * sizeof *g->slices);
+    memmove(g->kinds + g->node_count, from->kinds + first, count);
     g->node_count += (uint32_t)count;
 }
 
-static void free_nodes(const node_lists *lists)
-{
-    hd_large_free(lists->starts);
-    hd_large_free(lists->ends);
-    hd_large_free(lists->slices);
-    hd_large_free(lists->kinds);
-}
-
-/* Copies a lane, from `first` on in the old lists; returns the first edit of another lane. */
-static size_t copy_lane(finder *f, const node_lists *from, hd_graph_lane *lane, size_t at)
+/* Moves a lane, from `first` on in the old lists; returns the first edit of another lane. */
+static size_t move_lane(finder *f, const node_lists *from, hd_graph_lane *lane, size_t at)
 {
     hd_graph *g = f->m->g;
     uint32_t first = lane->first_node, end = first + lane->node_count;
     lane->first_node = g->node_count;
     for (; at < f->edit_count && f->edits[at].node < end; at++) {
         const edit *e = &f->edits[at];
-        copy_nodes(g, from, first, e->node);
+        move_nodes(g, from, first, e->node);
         for (int i = 0; i < e->count; i++)
             graph_add_node(g, (hd_node_kind)e->made[i].kind, e->made[i].slice, e->made[i].start, e->made[i].end);
         first = e->node + e->replaces;
     }
-    copy_nodes(g, from, first, end);
+    move_nodes(g, from, first, end);
     lane->node_count = g->node_count - lane->first_node;
     return at;
 }
 
-static bool copy_all(finder *f)
+/* The nodes move back by as many as there may be more of them, and then forward, edit by edit. */
+static bool move_all(finder *f)
 {
     hd_graph *g = f->m->g;
-    const node_lists old = {g->starts, g->ends, g->slices, g->kinds};
-    size_t at = 0;
-    if (!graph_make_lists(f->m, g->node_count + 2 * f->edit_count)) return false;
+    uint32_t count = g->node_count;
+    size_t at = 0, more = 2 * f->edit_count;
+    if (!graph_make_lists(f->m, count + more)) return false;
+    const node_lists old = {g->starts + more, g->ends + more, g->slices + more, g->kinds + more};
+    memmove(old.starts, g->starts, count * sizeof *g->starts);
+    memmove(old.ends, g->ends, count * sizeof *g->ends);
+    memmove(old.slices, g->slices, count * sizeof *g->slices);
+    memmove(old.kinds, g->kinds, count);
     g->node_count = 0;
-    for (uint32_t l = 0; l < g->lane_count; l++) at = copy_lane(f, &old, &g->lanes[l], at);
-    free_nodes(&old);
+    for (uint32_t l = 0; l < g->lane_count; l++) at = move_lane(f, &old, &g->lanes[l], at);
     return true;
 }
 
@@ -537,7 +534,7 @@ hd_status graph_cut_threads(graph_maker *m, hd_error *err)
     hd_status status = fine ? find_waits(&f, err) : HD_NOMEM(err);
     if (status == HD_OK && f.count) {
         known_cut *cuts = list_cuts(&f);
-        fine = cuts && list_edits(&f) && (f.edit_count == 0 || copy_all(&f)) && link_all(&f, cuts);
+        fine = cuts && list_edits(&f) && (f.edit_count == 0 || move_all(&f)) && link_all(&f, cuts);
         hd_large_free(cuts);
         if (!fine) status = HD_NOMEM(err);
     }

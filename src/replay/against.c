@@ -171,8 +171,8 @@ static bool find_launched(side *s)
     launched *list = hd_large_new(most, sizeof *list, r->large), *spare = hd_large_new(most, sizeof *spare, r->large);
     for (uint32_t n = r->first_work; list && spare && n < g->node_count; n++) {
         s->previous[n - r->first_work] = HD_NONE;
-        for (size_t e = g->first_edges[n]; e < g->first_edges[n + 1]; e++) {
-            if (g->edge_kinds[e] == HD_EDGE_LAUNCH) list[count++] = (launched){g->froms[e], n};
+        HD_GRAPH_EDGES(e, g, n) {
+            if (hd_graph_edge_kind(g, e) == HD_EDGE_LAUNCH) list[count++] = (launched){hd_graph_edge_from(g, e), n};
         }
     }
     bool fine = list && spare;
@@ -184,8 +184,9 @@ static bool find_launched(side *s)
     hd_large_free(list);
     hd_large_free(spare);
     for (uint32_t n = 0; fine && n < r->first_work; n++) {
-        for (size_t e = g->first_edges[n]; e < g->first_edges[n + 1]; e++) {
-            if (replay_is_work(r, g->froms[e])) s->is_awaited[g->froms[e] - r->first_work] = 1;
+        HD_GRAPH_EDGES(e, g, n) {
+            if (replay_is_work(r, hd_graph_edge_from(g, e)))
+                s->is_awaited[hd_graph_edge_from(g, e) - r->first_work] = 1;
         }
     }
     return fine;
@@ -212,16 +213,16 @@ static bool is_same_call(const comparison *c, const uint32_t nodes[SIDES])
 /* Whether the edge is from a GPU activity, by an event or as data. */
 static bool is_edge_of(const replay *r, size_t edge, aspect of)
 {
-    hd_edge_kind kind = (hd_edge_kind)r->graph->edge_kinds[edge];
+    hd_edge_kind kind = hd_graph_edge_kind(r->graph, edge);
     return (of == ASPECT_EVENTS ? kind == HD_EDGE_EVENT : kind == HD_EDGE_DATA || kind == HD_EDGE_ADDRESS) &&
-           replay_is_work(r, r->graph->froms[edge]);
+           replay_is_work(r, hd_graph_edge_from(r->graph, edge));
 }
 
 static bool has_edge_of(const side *s, uint32_t node, aspect of, uint32_t pair)
 {
     const hd_graph *g = s->r->graph;
-    for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1]; e++) {
-        if (is_edge_of(s->r, e, of) && pair_of(s, g->froms[e]) == pair) return true;
+    HD_GRAPH_EDGES(e, g, node) {
+        if (is_edge_of(s->r, e, of) && pair_of(s, hd_graph_edge_from(g, e)) == pair) return true;
     }
     return false;
 }
@@ -229,8 +230,8 @@ static bool has_edge_of(const side *s, uint32_t node, aspect of, uint32_t pair)
 static bool has_edges_of(const side *a, uint32_t a_node, const side *b, uint32_t b_node, aspect of)
 {
     const hd_graph *g = a->r->graph;
-    for (size_t e = g->first_edges[a_node]; e < g->first_edges[a_node + 1]; e++) {
-        if (is_edge_of(a->r, e, of) && !has_edge_of(b, b_node, of, pair_of(a, g->froms[e]))) return false;
+    HD_GRAPH_EDGES(e, g, a_node) {
+        if (is_edge_of(a->r, e, of) && !has_edge_of(b, b_node, of, pair_of(a, hd_graph_edge_from(g, e)))) return false;
     }
     return true;
 }

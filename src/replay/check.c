@@ -200,9 +200,9 @@ static int64_t unexplained(uint32_t *kind, const replay *r, uint32_t node)
     const hd_graph *g = r->graph;
     int64_t latest = INT64_MIN, full = r->shares[node - r->first_work].full_ns;
     bool has_launch = false;
-    for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1]; e++) {
-        hd_edge_kind of = (hd_edge_kind)g->edge_kinds[e];
-        uint32_t from = g->froms[e];
+    HD_GRAPH_EDGES(e, g, node) {
+        hd_edge_kind of = hd_graph_edge_kind(g, e);
+        uint32_t from = hd_graph_edge_from(g, e);
         int64_t ready = replay_ready(r, NULL, node, from, of, (replay_span){g->starts[from], g->ends[from]});
         has_launch |= of == HD_EDGE_LAUNCH;
         if (ready < latest) continue;

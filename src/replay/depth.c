@@ -70,8 +70,8 @@ static uint32_t call_node(const replay *r, const hd_launch *launch)
     node_range range = replay_nodes_of_launch(r, launch);
     uint32_t longest = range.first < range.end ? range.first : HD_NONE;
     for (uint32_t n = range.first; n < range.end; n++) {
-        for (size_t e = g->first_edges[n]; e < g->first_edges[n + 1]; e++) {
-            if (g->edge_kinds[e] == HD_EDGE_SYNC) return HD_NONE;
+        HD_GRAPH_EDGES(e, g, n) {
+            if (hd_graph_edge_kind(g, e) == HD_EDGE_SYNC) return HD_NONE;
         }
         if (g->ends[n] - g->starts[n] >= g->ends[longest] - g->starts[longest]) longest = n;
     }

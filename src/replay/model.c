@@ -75,8 +75,8 @@ uint32_t replay_own_call(const replay *r, uint32_t node)
     const hd_graph *g = r->graph;
     uint32_t from = replay_launch_node(r, node), call = from + 1;
     if (from == HD_NONE || r->launch_classes[node - r->first_work] % 2 == 0 || call >= r->first_work) return HD_NONE;
-    for (size_t e = g->first_edges[call]; e < g->first_edges[call + 1]; e++) {
-        if (g->edge_kinds[e] == HD_EDGE_SYNC && g->froms[e] == node) return call;
+    HD_GRAPH_EDGES(e, g, call) {
+        if (hd_graph_edge_kind(g, e) == HD_EDGE_SYNC && hd_graph_edge_from(g, e) == node) return call;
     }
     return HD_NONE;
 }
@@ -89,12 +89,12 @@ static int64_t others_ready(const replay *r, uint32_t node, size_t except)
 {
     const hd_graph *g = r->graph;
     int64_t latest = r->shares[node - r->first_work].full_ns;
-    for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1]; e++) {
-        uint32_t from = g->froms[e];
-        hd_edge_kind kind = (hd_edge_kind)g->edge_kinds[e];
+    HD_GRAPH_EDGES(e, g, node) {
+        uint32_t from = hd_graph_edge_from(g, e);
+        hd_edge_kind kind = hd_graph_edge_kind(g, e);
         if (e == except) continue;
         int64_t ready = g->ends[from];
-        if (kind != (hd_edge_kind)g->edge_kinds[except])
+        if (kind != hd_graph_edge_kind(g, except))
             ready = replay_ready(r, NULL, node, from, kind, (replay_span){g->starts[from], ready});
         if (ready > latest) latest = ready;
     }
@@ -128,9 +128,9 @@ static void sample_launches(sampler *s, bool is_end)
     const hd_graph *g = r->graph;
     clear_samples(s);
     for (uint32_t n = r->first_work; n < g->node_count; n++) {
-        for (size_t e = g->first_edges[n]; e < g->first_edges[n + 1]; e++) {
-            if (g->edge_kinds[e] != HD_EDGE_LAUNCH) continue;
-            uint32_t from = g->froms[e];
+        HD_GRAPH_EDGES(e, g, n) {
+            if (hd_graph_edge_kind(g, e) != HD_EDGE_LAUNCH) continue;
+            uint32_t from = hd_graph_edge_from(g, e);
             set_launch_class(r, n, from);
             if (!is_first_of_launch(r, n) || others_ready(r, n, e) > g->starts[from]) continue;
             add_sample(s, r->launch_classes[n - r->first_work],
@@ -141,8 +141,8 @@ static void sample_launches(sampler *s, bool is_end)
 
 static bool has_launch(const hd_graph *g, uint32_t node)
 {
-    for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1]; e++) {
-        if (g->edge_kinds[e] == HD_EDGE_LAUNCH) return true;
+    HD_GRAPH_EDGES(e, g, node) {
+        if (hd_graph_edge_kind(g, e) == HD_EDGE_LAUNCH) return true;
     }
     return false;
 }
@@ -155,9 +155,9 @@ static void sample_gpu(sampler *s)
     clear_samples(s);
     for (uint32_t n = r->first_work; n < g->node_count; n++) {
         if (!has_launch(g, n)) continue;
-        for (size_t e = g->first_edges[n]; e < g->first_edges[n + 1]; e++) {
-            hd_edge_kind kind = (hd_edge_kind)g->edge_kinds[e];
-            uint32_t from = g->froms[e];
+        HD_GRAPH_EDGES(e, g, n) {
+            hd_edge_kind kind = hd_graph_edge_kind(g, e);
+            uint32_t from = hd_graph_edge_from(g, e);
             bool is_known = kind == HD_EDGE_QUEUE || kind == HD_EDGE_EVENT;
             if (!is_known || g->ends[from] > g->starts[n]) continue;
             if (others_ready(r, n, e) > g->ends[from]) continue;

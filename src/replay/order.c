@@ -114,8 +114,8 @@ static uint32_t call_of_wait(const replay *r, uint32_t node)
 {
     const hd_graph *g = r->graph;
     uint32_t from = HD_NONE;
-    for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1] && from == HD_NONE; e++)
-        if (g->edge_kinds[e] == HD_EDGE_EVENT) from = replay_launch_node(r, node);
+    HD_GRAPH_EDGES(e, g, node)
+        if (from == HD_NONE && hd_graph_edge_kind(g, e) == HD_EDGE_EVENT) from = replay_launch_node(r, node);
     uint32_t first = from == HD_NONE ? 0 : hd_graph_lane_of(g, from)->first_node;
     for (uint32_t n = from; n != HD_NONE && n > first && from - n < LOOK_BACK; n--) {
         uint32_t row = g->slices[n - 1];
@@ -165,7 +165,7 @@ static void set_awaited(order *o)
     replay *r = o->r;
     for (size_t i = 0; i < r->awaited_count; i++) {
         replay_awaited *a = &r->awaited[i];
-        uint32_t place = o->places[r->graph->froms[a->edge] - r->first_work];
+        uint32_t place = o->places[hd_graph_edge_from(r->graph, a->edge) - r->first_work];
         uint32_t now = place == HD_NONE ? a->from : last_before(o, place, o->times->ends[a->node - 1]);
         o->moved |= now != a->from;
         a->from = now;
@@ -221,16 +221,16 @@ static uint32_t launcher_of(const replay *r, const hd_graph_lane *lane)
 static bool add_awaited(replay *r, size_t *capacity, uint32_t node, const uint32_t *launchers)
 {
     const hd_graph *g = r->graph;
-    size_t first = g->first_edges[node];
     uint32_t thread = (uint32_t)(hd_graph_lane_of(g, node) - g->lanes);
-    for (size_t e = first + 1; g->edge_kinds[first] == HD_EDGE_THREAD && e < g->first_edges[node + 1]; e++) {
-        if (g->edge_kinds[e] != HD_EDGE_SYNC || !replay_is_work(r, g->froms[e])) continue;
-        size_t lane = (size_t)(hd_graph_lane_of(g, g->froms[e]) - g->lanes);
+    if (node >= r->first_work || !hd_graph_has_lane_edge(g, node)) return true;
+    HD_GRAPH_EDGES(e, g, node) {
+        if (hd_graph_edge_kind(g, e) != HD_EDGE_SYNC || !replay_is_work(r, hd_graph_edge_from(g, e))) continue;
+        size_t lane = (size_t)(hd_graph_lane_of(g, hd_graph_edge_from(g, e)) - g->lanes);
         bool is_foreign = launchers[lane] != HD_NONE && launchers[lane] != thread;
         if (r->queues[lane] < 0 || (!r->options->streams && !is_foreign)) continue;
         if (!hd_large_grow((void **)&r->awaited, capacity, r->awaited_count, sizeof *r->awaited, r->large))
             return false;
-        r->awaited[r->awaited_count++] = (replay_awaited){.edge = e, .node = node, .from = g->froms[e]};
+        r->awaited[r->awaited_count++] = (replay_awaited){.edge = e, .node = node, .from = hd_graph_edge_from(g, e)};
     }
     return true;
 }

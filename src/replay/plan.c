@@ -187,8 +187,8 @@ node_range replay_nodes_of_launch(const replay *r, const hd_launch *launch)
 uint32_t replay_launch_node(const replay *r, uint32_t node)
 {
     const hd_graph *g = r->graph;
-    for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1]; e++) {
-        if (g->edge_kinds[e] == HD_EDGE_LAUNCH) return g->froms[e];
+    HD_GRAPH_EDGES(e, g, node) {
+        if (hd_graph_edge_kind(g, e) == HD_EDGE_LAUNCH) return hd_graph_edge_from(g, e);
     }
     return HD_NONE;
 }
@@ -307,8 +307,9 @@ static hd_status remove_named(replay *r, hd_error *err)
     for (uint32_t n = r->first_work; status == HD_OK && n < g->node_count; n++) {
         bool is_gone = is_marked(r, marks, n);
         any |= is_gone;
-        for (size_t e = g->first_edges[n]; e < g->first_edges[n + 1]; e++)
-            is_gone |= g->edge_kinds[e] == HD_EDGE_LAUNCH && r->plan.flags[g->froms[e]] & PLAN_GONE;
+        HD_GRAPH_EDGES(e, g, n)
+            is_gone |=
+                hd_graph_edge_kind(g, e) == HD_EDGE_LAUNCH && r->plan.flags[hd_graph_edge_from(g, e)] & PLAN_GONE;
         if (is_gone) drop_nodes(r, (node_range){n, n + 1}, false);
     }
     free(marks);

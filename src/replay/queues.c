@@ -18,8 +18,8 @@ enum {
 
 static bool has_edge(const hd_graph *g, uint32_t node, hd_edge_kind kind)
 {
-    for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1]; e++) {
-        if (g->edge_kinds[e] == kind) return true;
+    HD_GRAPH_EDGES(e, g, node) {
+        if (hd_graph_edge_kind(g, e) == kind) return true;
     }
     return false;
 }
@@ -27,10 +27,11 @@ static bool has_edge(const hd_graph *g, uint32_t node, hd_edge_kind kind)
 /* For an event, or for the data of another queue. */
 static bool waits_elsewhere(const hd_graph *g, uint32_t node)
 {
-    for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1]; e++) {
-        hd_edge_kind kind = (hd_edge_kind)g->edge_kinds[e];
+    HD_GRAPH_EDGES(e, g, node) {
+        hd_edge_kind kind = hd_graph_edge_kind(g, e);
         bool is_data = kind == HD_EDGE_DATA || kind == HD_EDGE_ADDRESS;
-        if (kind == HD_EDGE_EVENT || (is_data && hd_graph_lane_of(g, g->froms[e]) != hd_graph_lane_of(g, node)))
+        if (kind == HD_EDGE_EVENT ||
+            (is_data && hd_graph_lane_of(g, hd_graph_edge_from(g, e)) != hd_graph_lane_of(g, node)))
             return true;
     }
     return false;
@@ -58,8 +59,8 @@ static uint8_t *find_awaited(const replay *r)
 {
     const hd_graph *g = r->graph;
     uint8_t *out = hd_large_zeroed((size_t)(g->node_count - r->first_work) + 1, 1, r->large);
-    for (size_t e = 0; out && g->node_count && e < g->first_edges[g->node_count]; e++) {
-        if (replay_is_work(r, g->froms[e]) && g->edge_kinds[e] != HD_EDGE_QUEUE) out[g->froms[e] - r->first_work] = 1;
+    for (uint32_t e = 0; out && e < g->edge_count; e++) {
+        if (replay_is_work(r, g->edge_froms[e])) out[g->edge_froms[e] - r->first_work] = 1;
     }
     return out;
 }
@@ -169,8 +170,8 @@ static void keep_events(adder *a, const hd_graph_lane *lane, uint32_t node)
     uint32_t before = a->r->plan.befores[node - a->r->first_work];
     if (a->r->plan.flags[node] & PLAN_NO_EVENT) return;
     for (uint32_t k = node; k-- > lane->first_node && k != before;) {
-        for (size_t e = g->first_edges[k]; e < g->first_edges[k + 1]; e++) {
-            if (g->edge_kinds[e] == HD_EDGE_EVENT) add_edge(a, node, g->froms[e], HD_EDGE_EVENT);
+        HD_GRAPH_EDGES(e, g, k) {
+            if (hd_graph_edge_kind(g, e) == HD_EDGE_EVENT) add_edge(a, node, hd_graph_edge_from(g, e), HD_EDGE_EVENT);
         }
     }
 }
@@ -182,8 +183,8 @@ static void keep_events_of(adder *a, uint32_t node, uint32_t moved, uint8_t kind
     const hd_graph_lane *lane = hd_graph_lane_of(g, moved);
     uint32_t stayed = a->lasts[0][moved - a->r->first_work];
     for (uint32_t k = moved + 1; k-- > lane->first_node && k != stayed && moved - k < LOOK_BACK;) {
-        for (size_t e = g->first_edges[k]; e < g->first_edges[k + 1]; e++) {
-            if (g->edge_kinds[e] == HD_EDGE_EVENT) add_edge(a, node, g->froms[e], kind);
+        HD_GRAPH_EDGES(e, g, k) {
+            if (hd_graph_edge_kind(g, e) == HD_EDGE_EVENT) add_edge(a, node, hd_graph_edge_from(g, e), kind);
         }
     }
 }
@@ -193,20 +194,20 @@ static void keep_events_of(adder *a, uint32_t node, uint32_t moved, uint8_t kind
 static void keep_waits(adder *a, uint32_t node)
 {
     const hd_graph *g = a->r->graph;
-    for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1]; e++) {
-        uint32_t from = g->froms[e];
-        bool is_event = g->edge_kinds[e] == HD_EDGE_EVENT;
-        if ((!is_event && g->edge_kinds[e] != HD_EDGE_SYNC) || !replay_is_work(a->r, from)) continue;
+    HD_GRAPH_EDGES(e, g, node) {
+        uint32_t from = hd_graph_edge_from(g, e);
+        bool is_event = hd_graph_edge_kind(g, e) == HD_EDGE_EVENT;
+        if ((!is_event && hd_graph_edge_kind(g, e) != HD_EDGE_SYNC) || !replay_is_work(a->r, from)) continue;
         if (!is_event && replay_own_call(a->r, from) == node) continue;
         bool overlaps = a->r->plan.flags[from] & PLAN_NO_EVENT;
-        if (overlaps) keep_events_of(a, node, from, g->edge_kinds[e]);
+        if (overlaps) keep_events_of(a, node, from, hd_graph_edge_kind(g, e));
         uint64_t by = a->by[hd_graph_lane_of(g, from) - g->lanes];
         uint32_t last = a->lasts[1][from - a->r->first_work];
-        if (!overlaps && !is_event && last != HD_NONE) add_edge(a, node, last, g->edge_kinds[e]);
+        if (!overlaps && !is_event && last != HD_NONE) add_edge(a, node, last, hd_graph_edge_kind(g, e));
         for (uint64_t i = overlaps ? 0 : 1; i < by; i++) {
             from = a->lasts[0][from - a->r->first_work];
             if (from == HD_NONE) break;
-            add_edge(a, node, from, g->edge_kinds[e]);
+            add_edge(a, node, from, hd_graph_edge_kind(g, e));
         }
     }
 }

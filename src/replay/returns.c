@@ -24,9 +24,9 @@ static bool get_waiting(waiting *out, const replay *r, uint32_t node)
     int64_t done = INT64_MIN;
     *out =
         (waiting){.node = node, .name = HD_STRING_NONE, .launched = HD_NONE, .length = g->ends[node] - g->starts[node]};
-    for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1]; e++) {
-        uint32_t from = g->froms[e];
-        if (g->edge_kinds[e] != HD_EDGE_SYNC) continue;
+    HD_GRAPH_EDGES(e, g, node) {
+        uint32_t from = hd_graph_edge_from(g, e);
+        if (hd_graph_edge_kind(g, e) != HD_EDGE_SYNC) continue;
         if (g->ends[from] > done) done = g->ends[from];
         if (replay_is_work(r, from) && replay_own_call(r, from) == node) out->launched = from;
     }
@@ -69,10 +69,9 @@ static bool add_kind(replay *r, const waiting *list, size_t count, replay_sample
 static int64_t own_of(const replay *r, const waiting *w, const replay_return_kind *kind)
 {
     const hd_graph *g = r->graph;
-    size_t e = g->first_edges[w->node];
     if (w->launched != HD_NONE) return r->lags[r->launch_classes[w->launched - r->first_work]].call_ns;
     if (!kind->own.samples) return w->length;
-    int64_t room = g->edge_kinds[e] == HD_EDGE_THREAD ? g->ends[w->node] - g->ends[g->froms[e]] : kind->own.ns;
+    int64_t room = hd_graph_has_lane_edge(g, w->node) ? g->ends[w->node] - g->ends[w->node - 1] : kind->own.ns;
     return kind->own.ns < room ? kind->own.ns : room;
 }
 

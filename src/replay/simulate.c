@@ -51,7 +51,8 @@ static uint32_t awaited_from(const replay *r, size_t edge)
 {
     size_t low = 0, high = r->awaited_count;
     HD_PARTITION_POINT(low, high, at, r->awaited[at].edge < edge);
-    return low < r->awaited_count && r->awaited[low].edge == edge ? r->awaited[low].from : r->graph->froms[edge];
+    return low < r->awaited_count && r->awaited[low].edge == edge ? r->awaited[low].from
+                                                                  : hd_graph_edge_from(r->graph, edge);
 }
 
 /* Communication that was moved to a queue of its own: only calls that wait for the device, or for an unknown target,
@@ -64,35 +65,56 @@ static bool is_left_behind(const replay *r, const replay_plan *p, uint32_t node,
     return is_of_stream && replay_gpu_work(r, from)->class == GPU_COMMUNICATION;
 }
 
+/* The edges of a node by number: the one along its thread or queue, then the others from `first` on. */
+typedef struct edge_list {
+    size_t lane, first, count; /* lane: how many, 0 or 1 */
+    uint32_t node;
+} edge_list;
+
+static edge_list edges_of(const hd_graph *g, uint32_t node)
+{
+    size_t first = hd_graph_other_edge(g, node), lane = hd_graph_has_lane_edge(g, node);
+    return (edge_list){lane, first, lane + hd_graph_other_edge(g, node + 1) - first, node};
+}
+
+static size_t edge_at(const edge_list *l, size_t i)
+{
+    return i < l->lane ? l->node : l->first + i - l->lane;
+}
+
+static replay_wait wait_at(const hd_graph *g, const edge_list *l, size_t i)
+{
+    return (replay_wait){hd_graph_edge_from(g, edge_at(l, i)), hd_graph_edge_kind(g, edge_at(l, i))};
+}
+
 bool replay_next_wait(replay_wait *out, const replay *r, const replay_plan *p, uint32_t node, size_t *at)
 {
     const hd_graph *g = r->graph;
-    size_t count = g->first_edges[node + 1] - g->first_edges[node];
+    edge_list own = edges_of(g, node), others = {0};
     size_t added = p->first_added ? p->first_added[node + 1] - p->first_added[node] : 0;
     bool is_work = replay_is_work(r, node);
     uint32_t slot = p->slots && !is_work ? p->slots[node] : HD_NONE;
     uint32_t alike = p->alike && is_work ? p->alike[node - r->first_work] : HD_NONE;
-    size_t more = alike == HD_NONE ? 0 : g->first_edges[alike + 1] - g->first_edges[alike];
-    while (*at < 1 + count + added + more) {
+    if (alike != HD_NONE) others = edges_of(g, alike);
+    size_t count = own.count;
+    while (*at < 1 + count + added + others.count) {
         size_t i = (*at)++;
         if (i == 0)
             *out = is_work ? (replay_wait){p->befores[node - r->first_work], HD_EDGE_QUEUE}
                            : (replay_wait){slot, (hd_edge_kind)REPLAY_SLOT};
         else if (i > count + added)
-            *out = (replay_wait){g->froms[g->first_edges[alike] + i - 1 - count - added],
-                                 (hd_edge_kind)g->edge_kinds[g->first_edges[alike] + i - 1 - count - added]};
+            *out = wait_at(g, &others, i - 1 - count - added);
         else if (i > count)
             *out = (replay_wait){p->added[p->first_added[node] + i - 1 - count].from,
                                  (hd_edge_kind)p->added[p->first_added[node] + i - 1 - count].kind};
         else
-            *out = (replay_wait){g->froms[g->first_edges[node] + i - 1],
-                                 (hd_edge_kind)g->edge_kinds[g->first_edges[node] + i - 1]};
+            *out = wait_at(g, &own, i - 1);
         if (i && is_work && out->kind == HD_EDGE_QUEUE) continue;
         if (i > count + added && out->kind != HD_EDGE_EVENT) continue;
         if (out->kind == HD_EDGE_LAUNCH && p->flags[node] & (PLAN_NO_LAUNCH | PLAN_GONE)) continue;
         if (out->kind == HD_EDGE_SYNC && p->flags[node] & PLAN_GONE) continue;
         if (out->kind == HD_EDGE_SYNC && r->awaited_count && i && i <= count)
-            out->from = awaited_from(r, g->first_edges[node] + i - 1);
+            out->from = awaited_from(r, edge_at(&own, i - 1));
         if (out->kind == HD_EDGE_EVENT && (p->flags[node] | p->flags[out->from]) & PLAN_NO_EVENT) continue;
         if (out->from == HD_NONE || (out->kind == HD_EDGE_SYNC && is_left_behind(r, p, node, out->from))) continue;
         return true;
@@ -111,8 +133,7 @@ typedef struct simulation {
 static bool has_thread(const simulation *s, uint32_t node)
 {
     const hd_graph *g = s->r->graph;
-    return node < s->r->first_work && !(s->plan->flags[node] & PLAN_PINNED) &&
-           g->first_edges[node] < g->first_edges[node + 1] && g->edge_kinds[g->first_edges[node]] == HD_EDGE_THREAD;
+    return node < s->r->first_work && !(s->plan->flags[node] & PLAN_PINNED) && hd_graph_has_lane_edge(g, node);
 }
 
 /* It waits only for the previous part of its thread: most nodes do. */
@@ -120,7 +141,7 @@ static bool is_plain(const simulation *s, uint32_t node)
 {
     const hd_graph *g = s->r->graph;
     const replay_plan *p = s->plan;
-    return has_thread(s, node) && g->first_edges[node + 1] - g->first_edges[node] == 1 && !p->added &&
+    return has_thread(s, node) && !hd_graph_is_edge_of(g, hd_graph_other_edge(g, node), node) && !p->added &&
            (!p->slots || p->slots[node] == HD_NONE);
 }
 

@@ -77,10 +77,14 @@ typedef struct hd_graph {
     int64_t *starts, *ends;
     uint32_t *slices;    /* row of the slice table; HD_NONE: a gap */
     uint8_t *kinds;      /* hd_node_kind */
-    size_t *first_edges; /* one more at the end */
-    /* by edge: those of a node follow one another, its thread or queue first */
-    uint32_t *froms;
-    uint8_t *edge_kinds; /* hd_edge_kind */
+    uint32_t first_work; /* node: those of queues follow */
+    /* edges, as HD_GRAPH_EDGES reads them. Most come from the node before on the same thread or queue: only the others
+     * are stored, by node, and an HD_NONE at the end */
+    uint64_t *lane_begins; /* bit by node: the first of its thread or queue */
+    uint32_t *edge_tos, *edge_froms;
+    uint8_t *edge_kinds;  /* hd_edge_kind */
+    uint32_t *edge_index; /* by HD_GRAPH_INDEXED nodes: the first edge; one more at the end */
+    uint32_t edge_count;
     /* what is not in it */
     uint64_t slices_left_out;         /* slices on other tracks, without a time, or still open */
     uint64_t backward[HD_EDGE_KINDS]; /* edges that contradict the order in time */
@@ -99,9 +103,58 @@ typedef struct hd_graph {
 
 /* launches: of the trace. Collectives of several ranks, or devices of one, are matched by group and sequence, as
  * hd_collective in job.h has them; sends and receives are not, since traces do not contain the partner of a send. The
- * caller frees *out, which is NULL after a failure. O(n log n). Errors: MEMORY; LIMIT (2^31 slices). */
+ * caller frees *out, which is NULL after a failure. O(n log n). Errors: MEMORY; LIMIT (2^31 slices, 2^32 edges). */
 hd_status hd_graph_new(hd_graph **out, const hd_trace *trace, const hd_launches *launches, hd_error *err);
 void hd_graph_free(hd_graph *graph);
+
+/* An edge is a number: that of its node if it is along a thread or queue, else node_count and more. For each of a node,
+ * its thread or queue first:
+ *
+ *   HD_GRAPH_EDGES(edge, graph, node) if (hd_graph_edge_kind(graph, edge) == HD_EDGE_SYNC) …
+ */
+#define HD_GRAPH_EDGES(edge, graph, node)                                                                              \
+    for (size_t edge = hd_graph_first_edge(graph, node); hd_graph_is_edge_of(graph, edge, node);                       \
+         edge = hd_graph_next_edge(graph, edge))
+enum { HD_GRAPH_INDEXED = 16 };
+
+static inline bool hd_graph_has_lane_edge(const hd_graph *graph, uint32_t node)
+{
+    return !(graph->lane_begins[node / 64] >> node % 64 & 1);
+}
+/* The first edge of a node that is not along its thread or queue, or of one after it. */
+static inline size_t hd_graph_other_edge(const hd_graph *graph, uint32_t node)
+{
+    uint32_t low = graph->edge_index[node / HD_GRAPH_INDEXED], high = graph->edge_index[node / HD_GRAPH_INDEXED + 1];
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (graph->edge_tos[middle] < node)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return (size_t)graph->node_count + low;
+}
+static inline size_t hd_graph_first_edge(const hd_graph *graph, uint32_t node)
+{
+    return hd_graph_has_lane_edge(graph, node) ? node : hd_graph_other_edge(graph, node);
+}
+static inline size_t hd_graph_next_edge(const hd_graph *graph, size_t edge)
+{
+    return edge < graph->node_count ? hd_graph_other_edge(graph, (uint32_t)edge) : edge + 1;
+}
+static inline bool hd_graph_is_edge_of(const hd_graph *graph, size_t edge, uint32_t node)
+{
+    return (edge < graph->node_count ? (uint32_t)edge : graph->edge_tos[edge - graph->node_count]) == node;
+}
+static inline uint32_t hd_graph_edge_from(const hd_graph *graph, size_t edge)
+{
+    return edge < graph->node_count ? (uint32_t)edge - 1 : graph->edge_froms[edge - graph->node_count];
+}
+static inline hd_edge_kind hd_graph_edge_kind(const hd_graph *graph, size_t edge)
+{
+    if (edge < graph->node_count) return edge < graph->first_work ? HD_EDGE_THREAD : HD_EDGE_QUEUE;
+    return (hd_edge_kind)graph->edge_kinds[edge - graph->node_count];
+}
 
 /* The edge of a node that is ready last, and when; SIZE_MAX: the node has no edge, *out_ready is then the start of the
  * graph. If several are ready at the same time, the last kind counts; within a kind, activities come first, then the

@@ -135,8 +135,8 @@ static void print_summary(cli_run *run, const char *path, const hd_graph *graph)
     char span[HD_VALUE_TEXT_BYTES], name[60];
     uint64_t nodes[HD_NODE_KINDS] = {0}, edges[HD_EDGE_KINDS] = {0};
     for (uint32_t n = 0; n < graph->node_count; n++) nodes[graph->kinds[n]]++;
-    for (size_t e = 0; graph->node_count && e < graph->first_edges[graph->node_count]; e++)
-        edges[graph->edge_kinds[e]]++;
+    for (uint32_t n = 0; n < graph->node_count; n++)
+        HD_GRAPH_EDGES(e, graph, n) edges[hd_graph_edge_kind(graph, e)]++;
     report_print_path(run, path);
     cli_print(run, "  %s on %" PRIu32 " threads and queues\n", hd_text_duration(span, graph->end_ns - graph->start_ns),
               graph->lane_count);

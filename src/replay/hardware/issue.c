@@ -310,8 +310,8 @@ static bool is_needed(const hardware *h, const hd_graph_lane *lane)
     uint32_t end = lane->first_node + lane->node_count;
     if (lane->is_queue) return false;
     if (h->firsts[end] > h->firsts[lane->first_node]) return true;
-    for (size_t e = g->first_edges[lane->first_node]; e < g->first_edges[end]; e++)
-        if (g->edge_kinds[e] == HD_EDGE_SYNC) return true;
+    for (size_t e = hd_graph_other_edge(g, lane->first_node); e < hd_graph_other_edge(g, end); e++)
+        if (hd_graph_edge_kind(g, e) == HD_EDGE_SYNC) return true;
     return false;
 }
 

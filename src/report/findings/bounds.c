@@ -38,23 +38,27 @@ static void find_unordered(findings *f)
     }
 }
 
-/* Ends the claims: the remaining time of nodes, and on the path, is no longer needed, and its memory is reused. */
+/* Ends the claims: what is left of nodes, and on the path, is no longer needed. The order and the new starts of nodes
+ * are made where something is replayed. */
 static bool make_lists(findings *f)
 {
     const hd_graph *g = f->graph;
     size_t count = (size_t)g->node_count + 1;
-    f->order = hd_large_new(count, sizeof *f->order, f->scope.large);
+    hd_large_free(f->claimed);
+    hd_large_free(f->on_path);
+    f->claimed = f->on_path = NULL;
+    f->taken = hd_large_zeroed(count, sizeof *f->taken, f->scope.large);
     f->flags = hd_large_zeroed(count, 1, f->scope.large);
-    if (!f->order || !f->flags) return false;
-    f->taken = f->left;
-    f->new_starts = f->on_path;
-    f->left = f->on_path = NULL;
+    if (!f->taken || !f->flags) return false;
+    find_unordered(f);
+    if (!f->is_complete && !f->has_unordered) return true;
+    f->order = hd_large_new(count, sizeof *f->order, f->scope.large);
+    f->new_starts = hd_large_new(count, sizeof *f->new_starts, f->scope.large);
+    if (!f->order || !f->new_starts) return false;
     uint32_t *spare = (uint32_t *)f->new_starts;
     for (uint32_t n = 0; n < g->node_count; n++) f->order[n] = n;
     HD_SORT_RUNS(f->order, spare, g->node_count, x, y,
                  g->starts[*x] != g->starts[*y] ? g->starts[*x] < g->starts[*y] : *x < *y);
-    memset(f->taken, 0, count * sizeof *f->taken);
-    find_unordered(f);
     return true;
 }
 
@@ -78,9 +82,9 @@ static int64_t new_end(const findings *f, uint32_t n)
 static bool is_launched_later(const findings *f, uint32_t work, uint32_t waiting, int64_t wait)
 {
     const hd_graph *g = f->graph;
-    for (size_t e = g->first_edges[work]; e < g->first_edges[work + 1]; e++) {
-        uint32_t call = g->froms[e];
-        if (g->edge_kinds[e] == HD_EDGE_LAUNCH && !findings_is_work(f, call))
+    HD_GRAPH_EDGES(e, g, work) {
+        uint32_t call = hd_graph_edge_from(g, e);
+        if (hd_graph_edge_kind(g, e) == HD_EDGE_LAUNCH && !findings_is_work(f, call))
             return f->new_starts[call] >= wait && hd_graph_lane_of(g, call) != hd_graph_lane_of(g, waiting);
     }
     return false;
@@ -90,15 +94,21 @@ static int64_t new_start(const findings *f, uint32_t n)
 {
     const hd_graph *g = f->graph;
     int64_t ready, start = INT64_MIN;
+    bool is_chained = hd_graph_has_lane_edge(g, n) && g->ends[n - 1] <= g->starts[n];
+    if (is_chained && !hd_graph_is_edge_of(g, hd_graph_other_edge(g, n), n)) /* its only edge, as most nodes have */
+        return new_end(f, n - 1) + (g->starts[n] - g->ends[n - 1]);
     size_t bound = hd_graph_bound(&ready, g, n);
     bool overlaps = graph_overlap(g, n) > 0; /* when the first let it begin is not known, so nothing delays it */
     if (bound == SIZE_MAX) return may_wait(f, n) && g->starts[n] > f->from ? f->from : g->starts[n];
-    for (size_t e = g->first_edges[n]; e < g->first_edges[n + 1]; e++) {
-        uint32_t from = g->froms[e];
-        if (f->flags[n] & IS_FREED && (g->edge_kinds[e] == HD_EDGE_SYNC || g->edge_kinds[e] == HD_EDGE_EVENT)) continue;
-        bool is_wait = g->edge_kinds[e] == HD_EDGE_SYNC && start != INT64_MIN; /* its thread's edge comes first */
+    HD_GRAPH_EDGES(e, g, n) {
+        uint32_t from = hd_graph_edge_from(g, e);
+        if (f->flags[n] & IS_FREED &&
+            (hd_graph_edge_kind(g, e) == HD_EDGE_SYNC || hd_graph_edge_kind(g, e) == HD_EDGE_EVENT))
+            continue;
+        bool is_wait =
+            hd_graph_edge_kind(g, e) == HD_EDGE_SYNC && start != INT64_MIN; /* its thread's edge comes first */
         if (is_wait && findings_is_work(f, from) && is_launched_later(f, from, n, start)) continue;
-        bool is_over = g->ends[from] <= g->starts[n] || (overlaps && g->edge_kinds[e] == HD_EDGE_QUEUE);
+        bool is_over = g->ends[from] <= g->starts[n] || (overlaps && hd_graph_edge_kind(g, e) == HD_EDGE_QUEUE);
         int64_t now = is_over ? new_end(f, from) : f->new_starts[from] - graph_overlap(g, from);
         if (e == bound && !overlaps) now += g->starts[n] - ready;
         if (now > start) start = now;
@@ -141,8 +151,7 @@ static bool reaches_unordered(const findings *f)
         uint32_t n = f->order[i];
         bool is_behind = false;
         if (g->starts[n] >= f->until) break;
-        for (size_t e = g->first_edges[n]; e < g->first_edges[n + 1]; e++)
-            is_behind |= f->flags[g->froms[e]] & IS_REACHED;
+        HD_GRAPH_EDGES(e, g, n) is_behind |= f->flags[hd_graph_edge_from(g, e)] & IS_REACHED;
         if (is_behind && f->flags[n] & IS_UNORDERED) return true;
         bool is_reached = is_behind || f->taken[n] || f->flags[n] & IS_FREED;
         f->flags[n] = (uint8_t)((f->flags[n] & ~IS_REACHED) | (is_reached ? IS_REACHED : 0));

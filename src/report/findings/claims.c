@@ -43,7 +43,7 @@ void findings_drop(findings *f)
     for (; f->claim_count && f->claims[f->claim_count - 1].of == f->count; f->claim_count--) {
         const finding_claim *c = &f->claims[f->claim_count - 1];
         if (c->ns == HD_NO_TIME) continue;
-        f->left[c->node] += c->ns;
+        f->claimed[c->node] -= c->ns;
         f->on_path[c->node] += c->path;
     }
 }
@@ -58,9 +58,10 @@ static bool add_claim(findings *f, finding_claim claim)
 
 static bool claim_quietly(findings *f, uint32_t node, int64_t most)
 {
-    int64_t ns = f->left[node] < most ? f->left[node] : most, path = f->on_path[node] < ns ? f->on_path[node] : ns;
+    int64_t left = findings_left(f, node), ns = left < most ? left : most;
+    int64_t path = f->on_path[node] < ns ? f->on_path[node] : ns;
     if (ns <= 0) return true;
-    f->left[node] -= ns;
+    f->claimed[node] += ns;
     f->on_path[node] -= path;
     finding *of = last_of(f);
     of->path += path;
@@ -86,7 +87,7 @@ void findings_scale(findings *f, double part)
         int64_t ns = c->ns == HD_NO_TIME ? HD_NO_TIME : (int64_t)((double)c->ns * part);
         int64_t path = c->path < ns ? c->path : ns;
         if (ns == HD_NO_TIME) continue;
-        f->left[c->node] += c->ns - ns;
+        f->claimed[c->node] -= c->ns - ns;
         f->on_path[c->node] += c->path - path;
         c->ns = ns;
         c->path = path;
@@ -231,7 +232,7 @@ hd_status findings_gather(finding **out, findings *f, const finding_rule *rule, 
     *out = NULL;
     if (!findings_add(f, rule)) return HD_NOMEM(err);
     for (uint32_t n = first; n < f->graph->node_count; n++)
-        if (f->left[n] > 0 && is_one(f, n, user) && !findings_claim(f, n, INT64_MAX)) return HD_NOMEM(err);
+        if (is_one(f, n, user) && findings_left(f, n) > 0 && !findings_claim(f, n, INT64_MAX)) return HD_NOMEM(err);
     return findings_keep(out, f, err);
 }
 

@@ -69,33 +69,23 @@ static bool find_busy(findings *f)
 
 /* ---- nodes ---- */
 
-/* How long a node lasts within the whole. */
-static int64_t time_within(const findings *f, uint32_t n)
-{
-    int64_t start = f->graph->starts[n] > f->from ? f->graph->starts[n] : f->from;
-    int64_t end = f->graph->ends[n] < f->until ? f->graph->ends[n] : f->until;
-    return end > start ? end - start : 0;
-}
-
 static bool index_nodes(findings *f)
 {
     const hd_graph *g = f->graph;
-    f->first_work = g->node_count;
-    for (uint32_t l = g->lane_count; l-- > 0;)
-        if (g->lanes[l].is_queue) f->first_work = g->lanes[l].first_node;
-    f->works = hd_large_new((size_t)(g->node_count - f->first_work) + 1, sizeof *f->works, f->scope.large);
-    f->left = hd_large_new((size_t)g->node_count + 1, sizeof *f->left, f->scope.large);
+    f->first_work = g->first_work;
+    size_t works = (size_t)(g->node_count - f->first_work) + 1;
+    f->works = hd_large_new(works, sizeof *f->works, f->scope.large);
+    f->work_names = hd_large_new(works, sizeof *f->work_names, f->scope.large);
+    f->work_classes = hd_large_new(works, sizeof *f->work_classes, f->scope.large);
+    f->claimed = hd_large_zeroed((size_t)g->node_count + 1, sizeof *f->claimed, f->scope.large);
     f->on_path = hd_large_zeroed((size_t)g->node_count + 1, sizeof *f->on_path, f->scope.large);
-    if (!f->works || !f->left || !f->on_path) return false;
-    for (uint32_t n = f->first_work; n < g->node_count; n++)
-        f->works[n - f->first_work] = gpu_work_at(&f->scope, g->slices[n]);
-    for (uint32_t n = 0; n < g->node_count; n++) f->left[n] = time_within(f, n);
+    if (!f->works || !f->work_names || !f->work_classes || !f->claimed || !f->on_path) return false;
+    for (uint32_t n = f->first_work, at = 0; n < g->node_count; n++, at++) {
+        f->works[at] = gpu_work_at(&f->scope, g->slices[n]);
+        f->work_names[at] = f->scope.launches->works[f->works[at]].name;
+        f->work_classes[at] = (uint8_t)f->scope.works[f->works[at]].class;
+    }
     return true;
-}
-
-int64_t findings_claimed(const findings *f, uint32_t node)
-{
-    return time_within(f, node) - f->left[node];
 }
 
 /* The threads of steps; other threads, which may only watch, do not make the whole longer. */
@@ -156,9 +146,7 @@ static hd_status find_path(findings *f, hd_error *err)
 bool findings_has_edges(const findings *f, hd_edge_kind kind)
 {
     const hd_graph *g = f->graph;
-    for (size_t e = 0; g->node_count && e < g->first_edges[g->node_count]; e++)
-        if (g->edge_kinds[e] == kind) return true;
-    return false;
+    return g->edge_count && memchr(g->edge_kinds, kind, g->edge_count);
 }
 
 bool findings_lacks_ranks(const findings *f)
@@ -175,9 +163,9 @@ bool findings_communicates(const findings *f)
 
 uint32_t findings_name(const findings *f, uint32_t node)
 {
+    if (findings_is_work(f, node)) return f->work_names[node - f->first_work];
     uint32_t row = f->graph->slices[node];
     if (row == HD_NONE) return HD_STRING_NONE;
-    if (findings_is_work(f, node)) return f->scope.launches->works[f->works[node - f->first_work]].name;
     return (uint32_t)hd_slice_column(f->scope.trace, row, HD_COL_NAME);
 }
 
@@ -334,10 +322,11 @@ hd_status findings_prepare(findings *f, const hd_report_input *input, const gpu_
 
 void findings_release(findings *f)
 {
-    void **const large[] = {(void **)&f->works,    (void **)&f->left,          (void **)&f->on_path,
-                            (void **)&f->has_step, (void **)&f->sync_ops,      (void **)&f->order,
-                            (void **)&f->taken,    (void **)&f->claims,        (void **)&f->new_starts,
-                            (void **)&f->flags,    (void **)&f->sync_is_taken, (void **)&f->syncs_by_row};
+    void **const large[] = {(void **)&f->work_names,    (void **)&f->work_classes, (void **)&f->works,
+                            (void **)&f->claimed,       (void **)&f->on_path,      (void **)&f->has_step,
+                            (void **)&f->sync_ops,      (void **)&f->order,        (void **)&f->taken,
+                            (void **)&f->claims,        (void **)&f->new_starts,   (void **)&f->flags,
+                            (void **)&f->sync_is_taken, (void **)&f->syncs_by_row};
     for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
         hd_large_free(*large[i]);
         *large[i] = NULL;

@@ -111,20 +111,24 @@ struct findings {
     size_t path_count;
     int64_t from, until; /* the whole: steps if the trace has some, else the span of its devices */
     bool has_steps;
-    bool is_complete;        /* the graph has all waits and launches; else a replay holds nodes back wrongly */
-    bool is_torch;           /* operators or kernels are PyTorch's */
-    finding_api api;         /* that advice is about */
-    bool is_slowed;          /* the profiler recorded Python's functions, which slows the host */
-    uint32_t first_work;     /* node; those of queues follow */
-    uint32_t *works;         /* by node less first_work */
-    int64_t *left, *on_path; /* by node: the unclaimed time, within the whole and on the path */
-    uint8_t *has_step;       /* by node below first_work: steps are on its thread */
-    uint8_t *names;          /* by string: which slices have this name */
-    int64_t *busiest;        /* by device: how long it is busy within the whole */
-    gpu_gaps gaps;           /* of devices, with causes */
-    uint32_t *sync_ops;      /* by call: the operator around it, string */
-    uint8_t *sync_is_taken;  /* by call */
-    uint32_t *syncs_by_row;  /* calls, by their row of the slice table */
+    bool is_complete;    /* the graph has all waits and launches; else a replay holds nodes back wrongly */
+    bool is_torch;       /* operators or kernels are PyTorch's */
+    finding_api api;     /* that advice is about */
+    bool is_slowed;      /* the profiler recorded Python's functions, which slows the host */
+    uint32_t first_work; /* node; those of queues follow */
+    uint32_t *works;     /* by node less first_work, as are the names (strings) and classes (gpu_class) of activities */
+    uint32_t *work_names;
+    uint8_t *work_classes;
+    /* by node: of its time within the whole what is claimed, and of that on the path what is not; most pages of both
+     * stay untouched */
+    int64_t *claimed, *on_path;
+    uint8_t *has_step;      /* by node below first_work: steps are on its thread */
+    uint8_t *names;         /* by string: which slices have this name */
+    int64_t *busiest;       /* by device: how long it is busy within the whole */
+    gpu_gaps gaps;          /* of devices, with causes */
+    uint32_t *sync_ops;     /* by call: the operator around it, string */
+    uint8_t *sync_is_taken; /* by call */
+    uint32_t *syncs_by_row; /* calls, by their row of the slice table */
     const hd_report_input *input;
     const char *model; /* of the GPUs, as given; NULL: as the trace says */
     unsigned done;     /* of FINDING_WEIGHT, for hd_report_input.progress */
@@ -178,11 +182,24 @@ static inline double findings_percent(int64_t part, int64_t whole)
 }
 /* The whole lasts until it ends: an activity, or a thread of steps, within the whole. */
 bool findings_is_measured(const findings *f, uint32_t node);
-/* How much of a node's time rules have claimed. What they leave of a kernel is what it needs in any case. */
-int64_t findings_claimed(const findings *f, uint32_t node);
+/* How much of a node's time within the whole no rule has claimed. What they leave of a kernel is what it needs in any
+ * case. */
+static inline int64_t findings_left(const findings *f, uint32_t node)
+{
+    int64_t start = f->graph->starts[node] > f->from ? f->graph->starts[node] : f->from;
+    int64_t end = f->graph->ends[node] < f->until ? f->graph->ends[node] : f->until;
+    return end > start ? end - start - f->claimed[node] : 0;
+}
+/* The same of its time on the path. */
+static inline int64_t findings_left_on_path(const findings *f, uint32_t node)
+{
+    if (f->on_path[node] == 0) return 0;
+    int64_t left = findings_left(f, node);
+    return f->on_path[node] < left ? f->on_path[node] : left;
+}
 static inline bool findings_is_untouched(const findings *f, uint32_t node)
 {
-    return findings_claimed(f, node) == 0;
+    return f->claimed[node] == 0;
 }
 /* How long some work of these classes (bits 1 << gpu_class) runs on a device within the whole, and of that before
  * `until`. O(works). */
@@ -212,8 +229,7 @@ static inline const gpu_work *findings_work(const findings *f, uint32_t node)
 }
 static inline bool findings_is_of_class(const findings *f, uint32_t node, gpu_class class)
 {
-    const gpu_work *work = findings_work(f, node);
-    return work && work->class == class;
+    return findings_is_work(f, node) && f->work_classes[node - f->first_work] == class;
 }
 /* A name for a sentence: without template arguments, cut in the middle of nothing, at most 60 bytes. Returns out. */
 const char *findings_short_text(char out[72], hd_string text);

@@ -217,7 +217,8 @@ static uint32_t node_of_step(const critical_path *p, const gpu_step *step)
         if (node + 1 == g->lanes[l].first_node + g->lanes[l].node_count) return HD_NONE;
         int64_t ready;
         size_t edge = hd_graph_bound(&ready, g, node + 1);
-        return edge != SIZE_MAX && g->starts[g->froms[edge]] < step->end ? g->froms[edge] : HD_NONE;
+        return edge != SIZE_MAX && g->starts[hd_graph_edge_from(g, edge)] < step->end ? hd_graph_edge_from(g, edge)
+                                                                                      : HD_NONE;
     }
     return HD_NONE;
 }
@@ -261,7 +262,7 @@ static void add_event(const critical_path *p, uint32_t node, int64_t slack)
     const hd_graph *g = p->graph;
     int64_t ready;
     size_t edge = hd_graph_bound(&ready, g, node);
-    uint32_t from = edge == SIZE_MAX ? HD_NONE : g->slices[g->froms[edge]], row = g->slices[node];
+    uint32_t from = edge == SIZE_MAX ? HD_NONE : g->slices[hd_graph_edge_from(g, edge)], row = g->slices[node];
     int64_t duration = hd_slice_column(p->scope.trace, row, HD_COL_DURATION);
     hd_table_add_int(p->slack, row);
     report_cell_string(p->slack, p->scope.trace, name_of(p, node));
@@ -271,7 +272,7 @@ static void add_event(const critical_path *p, uint32_t node, int64_t slack)
     if (edge == SIZE_MAX)
         hd_table_add_null(p->slack);
     else
-        hd_table_add_text(p->slack, hd_edge_kind_name((hd_edge_kind)g->edge_kinds[edge]));
+        hd_table_add_text(p->slack, hd_edge_kind_name(hd_graph_edge_kind(g, edge)));
     report_cell_int(p->slack, from == HD_NONE ? HD_NO_NUMBER : (int64_t)from);
 }
 

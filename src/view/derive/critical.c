@@ -116,8 +116,10 @@ static hd_status find_bounds(view_scene *scene, const hd_graph *g, hd_error *err
         int64_t ready;
         uint32_t *slice = &bounds->slices->first_nodes[r];
         size_t edge = *slice == HD_NONE ? SIZE_MAX : hd_graph_bound(&ready, g, *slice);
-        bounds->edges[r] = *slice == HD_NONE ? VIEW_NO_BOUND : edge == SIZE_MAX ? HD_EDGE_KINDS : g->edge_kinds[edge];
-        *slice = edge == SIZE_MAX ? HD_NONE : g->slices[g->froms[edge]];
+        bounds->edges[r] = *slice == HD_NONE  ? VIEW_NO_BOUND
+                           : edge == SIZE_MAX ? HD_EDGE_KINDS
+                                              : hd_graph_edge_kind(g, edge);
+        *slice = edge == SIZE_MAX ? HD_NONE : g->slices[hd_graph_edge_from(g, edge)];
     }
     if (status == HD_OK)
         view_scene_set_note(scene, VIEW_NOTE_BOUNDS, bounds, free_bounds);

@@ -11,12 +11,12 @@ static int64_t held_back(const findings *f, uint32_t node)
     const hd_graph *g = f->graph;
     int64_t ready, other = INT64_MIN;
     size_t bound = hd_graph_bound(&ready, g, node);
-    if (bound == SIZE_MAX || g->edge_kinds[bound] != HD_EDGE_EVENT) return 0;
-    if (!findings_is_of_class(f, g->froms[bound], GPU_COMPUTE)) return 0;
-    for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1]; e++) {
-        uint32_t from = g->froms[e];
+    if (bound == SIZE_MAX || hd_graph_edge_kind(g, bound) != HD_EDGE_EVENT) return 0;
+    if (!findings_is_of_class(f, hd_graph_edge_from(g, bound), GPU_COMPUTE)) return 0;
+    HD_GRAPH_EDGES(e, g, node) {
+        uint32_t from = hd_graph_edge_from(g, e);
         int64_t at = g->ends[from] <= g->starts[node] ? g->ends[from] : g->starts[from];
-        if (g->edge_kinds[e] != HD_EDGE_EVENT && at > other) other = at;
+        if (hd_graph_edge_kind(g, e) != HD_EDGE_EVENT && at > other) other = at;
     }
     return other != INT64_MIN && ready - other >= LEAST_NS ? ready - other : 0;
 }

@@ -12,9 +12,9 @@ static bool is_name(const findings *f, uint32_t node, void *user)
            findings_name(f, node) == *(const uint32_t *)user;
 }
 
-/* The name of the kernels that take most, of these times by node, and how much. HD_STRING_NONE: there are none; false:
+/* The name of the kernels that take most, on the path or in all, and how much. HD_STRING_NONE: there are none; false:
  * no memory. */
-static bool find_name(uint32_t *out, int64_t *out_ns, const findings *f, const int64_t *times)
+static bool find_name(uint32_t *out, int64_t *out_ns, const findings *f, bool is_on_path)
 {
     int64_t *sums = calloc(hd_trace_string_count(f->scope.trace) + 1, sizeof *sums);
     *out = HD_STRING_NONE;
@@ -24,8 +24,9 @@ static bool find_name(uint32_t *out, int64_t *out_ns, const findings *f, const i
         if (work->class != GPU_COMPUTE || work->device == HD_NONE || name == HD_STRING_NONE ||
             !findings_is_untouched(f, n))
             continue;
-        sums[name] = gpu_sum(sums[name], times[n]);
-        if (times[n] > 0 && (*out == HD_STRING_NONE || sums[name] > sums[*out])) *out = name;
+        int64_t time = is_on_path ? f->on_path[n] : findings_left(f, n);
+        sums[name] = gpu_sum(sums[name], time);
+        if (time > 0 && (*out == HD_STRING_NONE || sums[name] > sums[*out])) *out = name;
     }
     *out_ns = sums && *out != HD_STRING_NONE ? sums[*out] : 0;
     free(sums);
@@ -38,9 +39,9 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
     uint32_t name;
     char amount[96], text[72];
     int64_t ns;
-    if (!find_name(&name, &ns, f, f->on_path)) return HD_NOMEM(err);
+    if (!find_name(&name, &ns, f, true)) return HD_NOMEM(err);
     /* Hidden behind the host it saves nothing, but it will, once the host is faster. */
-    if (ns < findings_whole(f) / LEAST_PART && !find_name(&name, &ns, f, f->left)) return HD_NOMEM(err);
+    if (ns < findings_whole(f) / LEAST_PART && !find_name(&name, &ns, f, false)) return HD_NOMEM(err);
     if (ns < findings_whole(f) / LEAST_PART) return HD_OK;
     HD_TRY(findings_gather(&of, f, rule, f->first_work, is_name, &name, err));
     if (!of) return HD_OK;

@@ -33,7 +33,7 @@ static bool is_wanted(const findings *f)
 {
     int64_t sum = 0;
     for (uint32_t n = f->first_work; n < f->graph->node_count; n++)
-        if (findings_is_of_class(f, n, GPU_COMPUTE)) sum += f->on_path[n] < f->left[n] ? f->on_path[n] : f->left[n];
+        if (findings_is_of_class(f, n, GPU_COMPUTE)) sum += findings_left_on_path(f, n);
     return sum >= findings_whole(f) / LEAST_PART && hd_trace_find_string(f->scope.trace, "Input Dims", 10) != HD_NONE;
 }
 
@@ -130,7 +130,7 @@ static bool claim_parts(findings *f, const gap *g)
         if (op == HD_NONE || work->class != GPU_COMPUTE || g->parts[op] <= 0) continue;
         /* Less what others have claimed: the rest of the time is what the roofline allows. */
         int64_t lost = (int64_t)(g->parts[op] * (double)gpu_duration(work));
-        fine = findings_claim(f, n, lost - findings_claimed(f, n));
+        fine = findings_claim(f, n, lost - f->claimed[n]);
     }
     return fine;
 }

@@ -16,7 +16,7 @@ static bool claim_run(findings *f, uint32_t from, uint32_t until)
 {
     uint32_t shortest = from;
     for (uint32_t n = from; n < until; n++)
-        if (f->left[n] < f->left[shortest]) shortest = n;
+        if (findings_left(f, n) < findings_left(f, shortest)) shortest = n;
     for (uint32_t n = from; until - from > 1 && n < until; n++)
         if (n != shortest && !findings_claim(f, n, INT64_MAX)) return false;
     return true;

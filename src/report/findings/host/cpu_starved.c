@@ -72,7 +72,8 @@ static bool is_wanted(const findings *f)
     const hd_graph *g = f->graph;
     int64_t sum = 0;
     for (uint32_t n = 0; n < f->first_work; n++)
-        if (g->ends[n] - g->starts[n] >= GPU_STALL_NS && g->kinds[n] != HD_NODE_SYNC) sum = gpu_sum(sum, f->left[n]);
+        if (g->ends[n] - g->starts[n] >= GPU_STALL_NS && g->kinds[n] != HD_NODE_SYNC)
+            sum = gpu_sum(sum, findings_left(f, n));
     return sum >= findings_whole(f) / LEAST_PART;
 }
 

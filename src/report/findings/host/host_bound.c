@@ -14,8 +14,24 @@ typedef struct namer {
     const gpu_slices *slices;
     const int64_t *lengths; /* by place */
     int64_t *sums;          /* by string */
+    uint8_t *names;         /* by string: NAME_… */
     uint32_t best;
 } namer;
+
+enum { NAME_NEW, NAME_STEP, NAME_OPERATOR, NAME_RANGE };
+
+/* What a name is of, found once for each. */
+static unsigned name_of(const namer *n, uint32_t string)
+{
+    if (string == HD_STRING_NONE) return NAME_RANGE;
+    if (n->names[string] == NAME_NEW) {
+        hd_string text = hd_trace_string(n->f->scope.trace, string);
+        n->names[string] = findings_begins(text, "ProfilerStep#") ? NAME_STEP
+                           : findings_contains(text, "::")        ? NAME_OPERATOR
+                                                                  : NAME_RANGE;
+    }
+    return n->names[string];
+}
 
 static hd_status add_name(void *user, uint32_t id, const uint32_t *around, size_t count, hd_error *err)
 {
@@ -24,10 +40,10 @@ static hd_status add_name(void *user, uint32_t id, const uint32_t *around, size_
     (void)err;
     for (size_t i = 0; i < count; i++) {
         uint32_t found = n->slices->list[around[i]].name;
-        hd_string text = hd_trace_string(n->f->scope.trace, found);
-        if (findings_begins(text, "ProfilerStep#")) continue;
+        unsigned of = name_of(n, found);
+        if (of == NAME_STEP) continue;
         name = found;
-        if (findings_contains(text, "::")) break; /* an operator: those in it are parts of it */
+        if (of == NAME_OPERATOR) break; /* those in it are parts of it */
     }
     if (name == HD_STRING_NONE) return HD_OK;
     n->sums[name] += n->lengths[id];
@@ -49,7 +65,8 @@ static hd_status name_most(uint32_t *out, int64_t *out_ns, char out_line[96], co
     gpu_place *places = hd_large_new(f->claim_count + 1, sizeof *places, f->scope.large);
     int64_t *lengths = hd_large_new(f->claim_count + 1, sizeof *lengths, f->scope.large);
     int64_t *sums = calloc(hd_trace_string_count(f->scope.trace) + 1, sizeof *sums);
-    hd_status status = places && lengths && sums ? HD_OK : HD_NOMEM(err);
+    uint8_t *names = calloc(hd_trace_string_count(f->scope.trace) + 1, sizeof *names);
+    hd_status status = places && lengths && sums && names ? HD_OK : HD_NOMEM(err);
     for (size_t i = f->claim_count; status == HD_OK && i-- > 0 && f->claims[i].of + 1 == f->count;) {
         const finding_claim *c = &f->claims[i];
         if (c->path <= 0) continue;
@@ -62,7 +79,7 @@ static hd_status name_most(uint32_t *out, int64_t *out_ns, char out_line[96], co
         hd_sort(places, count, sizeof *places, by_place);
         status = gpu_slices_init(&slices, &f->scope, 1u << HD_ROLE_OP | 1u << HD_ROLE_ANNOTATION, err);
     }
-    namer n = {.f = f, .slices = &slices, .lengths = lengths, .sums = sums, .best = HD_STRING_NONE};
+    namer n = {.f = f, .slices = &slices, .lengths = lengths, .sums = sums, .names = names, .best = HD_STRING_NONE};
     if (status == HD_OK) status = gpu_around(&slices, places, count, add_name, &n, err);
     *out = status == HD_OK ? n.best : HD_STRING_NONE;
     *out_ns = *out == HD_STRING_NONE ? 0 : sums[*out];
@@ -71,6 +88,7 @@ static hd_status name_most(uint32_t *out, int64_t *out_ns, char out_line[96], co
     hd_large_free(places);
     hd_large_free(lengths);
     free(sums);
+    free(names);
     return status;
 }
 
@@ -103,7 +121,7 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
         idle = waited;
         device = d;
     }
-    for (uint32_t n = 0; n < f->first_work; n++) path += f->on_path[n] < f->left[n] ? f->on_path[n] : f->left[n];
+    for (uint32_t n = 0; n < f->first_work; n++) path += findings_left_on_path(f, n);
     if (!findings_is_worth(f, idle < path ? idle : path)) return HD_OK;
     if (!findings_add(f, rule)) return HD_NOMEM(err);
     for (uint32_t n = 0; n < f->first_work; n++)
