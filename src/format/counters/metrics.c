@@ -54,7 +54,7 @@ static bool is_any(hd_string text, const char *const *words)
     return false;
 }
 
-/* Labels that tell counters apart go to r->id. */
+/* Labels that distinguish counters go to r->id. */
 static void sort_label(counters_reader *r, metric *m, hd_string name, hd_string value)
 {
     static const char *const numbers[] = {"gpu", "gpu_id", "GPU_ID", NULL}, *const instances[] = {"GPU_I_ID", NULL};

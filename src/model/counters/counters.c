@@ -1,4 +1,4 @@
-/* counters.c - what counters of a GPU are about, whoever wrote them */
+/* counters.c - what counters of a GPU are about, from any source */
 #include "model/counters/counters.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* counters.h - what counters of a GPU are about, whoever wrote them
+/* counters.h - what counters of a GPU are about, from any source
  *
  * Names are those of the source: "clocks.current.sm (MHz)" of nvidia-smi, "pclk (MHz)" of its dmon, SMCLK of dcgmi,
  * DCGM_FI_DEV_SM_CLOCK, "sclk clock speed: (Mhz)" of rocm-smi, "GPC Clock Frequency" of Nsight Systems.
