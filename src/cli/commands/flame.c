@@ -20,7 +20,7 @@ struct flame_options {
 
 static const char *const of_names[] = {"auto",     "gpu-time", "cpu-time", "cpu-self",
                                        "launches", "bytes",    "samples",  NULL};
-static const char *const by_names[] = {"nothing", "rank", "device", "stream", "thread", "step", "name", NULL};
+static const char *const by_names[] = {"nothing", "rank", "device", "stream", "thread", "step", "name", "group", NULL};
 
 /* ---- options ---- */
 
@@ -224,7 +224,7 @@ static const cli_option options[] = {
      .value = "WHAT",
      .choices = by_names,
      FIELD(by),
-     .help = "what the root branches by: rank, device, stream, thread, step or name"},
+     .help = "what the root branches by: rank, device, stream, thread, step, name, or group: the kernel's of --groups"},
     OPTION_FROM(FIELD(from)),
     OPTION_UNTIL(FIELD(until)),
     {.name = "names",
