@@ -48,16 +48,26 @@ static hd_string cut_unit(hd_string *title)
     return unit;
 }
 
+/* With U+FFFD for what is no UTF-8. */
+static uint32_t intern_text(hd_builder *builder, const char *data, size_t size)
+{
+    hd_bytes text = {0};
+    if (hd_utf8_valid(data, size, false)) return hd_builder_intern(builder, data, size);
+    hd_text_put_utf8(&text, data, size);
+    uint32_t id = text.failed ? HD_STRING_NONE : hd_builder_intern(builder, (char *)text.data, text.size);
+    hd_bytes_deinit(&text);
+    return id;
+}
+
 uint32_t counters_name(hd_builder *builder, hd_string title, hd_string unit)
 {
     char text[256];
-    if (!unit.size || title.size + unit.size + 3 > sizeof text)
-        return hd_builder_intern(builder, title.data, title.size);
+    if (!unit.size || title.size + unit.size + 3 > sizeof text) return intern_text(builder, title.data, title.size);
     memcpy(text, title.data, title.size);
     memcpy(text + title.size, " (", 2);
     memcpy(text + title.size + 2, unit.data, unit.size);
     text[title.size + 2 + unit.size] = ')';
-    return hd_builder_intern(builder, text, title.size + unit.size + 3);
+    return intern_text(builder, text, title.size + unit.size + 3);
 }
 
 static counters_role role_of(hd_string title)
@@ -98,7 +108,7 @@ counters_column counters_column_of(hd_builder *builder, hd_string title, hd_stri
     hd_string own = cut_unit(&title);
     if (!unit.size) unit = own.size ? own : unit_of_dcgm(title);
     if (is_text(unit, "bool") || is_text(unit, "idx")) unit.size = 0;
-    column.title = hd_builder_intern(builder, title.data, title.size);
+    column.title = intern_text(builder, title.data, title.size);
     if (unit.size) column.name = counters_name(builder, title, unit);
     return column;
 }

@@ -137,8 +137,9 @@ static bool find_time(counters_reader *r, int64_t *out_ns, const metric *m, uint
 {
     if (m->time.size) return counters_time_parse(&r->times, out_ns, m->time.data, m->time.size);
     counters_count(r, NO_TIMES, line);
-    uint32_t series = hd_intern_format(r->builder, "%u %.*s %.*s", track, (int)(m->name.size & 127), m->name.data,
-                                       (int)(r->id.size & 63), r->id.data ? (const char *)r->id.data : "");
+    uint32_t series = hd_intern_format(
+        r->builder, "%u %.*s %.*s", track, (int)(m->name.size < 128 ? m->name.size : 128), m->name.data,
+        (int)(r->id.size < 64 ? r->id.size : 64), r->id.data ? (const char *)r->id.data : "");
     return counters_time_of_row(&r->times, out_ns, series);
 }
 

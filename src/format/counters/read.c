@@ -236,7 +236,7 @@ static bool is_uuid(hd_string text)
 static size_t find_counting(const char *text, size_t size)
 {
     hd_string fields[COUNTERS_FIELDS];
-    int64_t most[COUNTERS_FIELDS] = {0}, last[COUNTERS_FIELDS], value;
+    int64_t most[COUNTERS_FIELDS] = {0}, last[COUNTERS_FIELDS] = {0}, value;
     bool counts[COUNTERS_FIELDS];
     size_t columns = 0, lines = 0;
     for (const char *at = text, *end = text + size, *stop; (stop = memchr(at, '\n', (size_t)(end - at)));
@@ -249,7 +249,7 @@ static size_t find_counting(const char *text, size_t size)
             if (!lines) {
                 counts[i] = is_number && value == 0;
             } else {
-                bool is_next = is_number && (value == last[i] + 1 || value == 0);
+                bool is_next = is_number && (value == 0 || (value > 0 && value - 1 == last[i]));
                 bool is_short = is_next && value == 0 && most[i] && last[i] != most[i];
                 bool is_new = is_next && value > most[i] && lines > (size_t)most[i] + 1;
                 counts[i] &= is_next && !is_short && !is_new;
@@ -328,7 +328,8 @@ static hd_status add_line(counters_reader *r, const hd_line *line)
     hd_string fields[COUNTERS_FIELDS], text = hd_text_trim(line->text, line->size);
     if (!text.size) return HD_OK;
     if (r->dialect == COUNTERS_METRICS) return counters_metrics_line(r, line);
-    if (is_head(r, text)) {
+    bool has_heads = r->dialect == COUNTERS_DMON || r->dialect == COUNTERS_DCGMI;
+    if (has_heads && is_head(r, text)) {
         if (r->dialect == COUNTERS_DCGMI) r->columns[0].role = COUNTERS_NUMBER;
         return HD_OK;
     }

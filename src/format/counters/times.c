@@ -57,7 +57,7 @@ static bool of_date(counters_times *times, int64_t *out_ns, int64_t days, const 
     if (times->clock == COUNTERS_UNKNOWN && !has_zone) keep_date(times, days, date);
     if (!has_zone) days -= times->first_day;
     if (__builtin_mul_overflow(days, DAY_NS, out_ns) || __builtin_add_overflow(*out_ns, ns, out_ns)) return false;
-    if (has_zone) *out_ns -= zone;
+    if (has_zone && __builtin_sub_overflow(*out_ns, zone, out_ns)) return false;
     return is_of_clock(times, has_zone ? COUNTERS_UNIX : COUNTERS_LOCAL);
 }
 

@@ -33,7 +33,7 @@ static hd_status refuse(const joiner *j, const char *what)
 /* ---- the clock ---- */
 
 /* What local times are ahead of UTC. */
-static hd_status find_zone(const joiner *j, int64_t *out, int64_t local_ns)
+static hd_status find_zone(const joiner *j, int64_t *out, int64_t local_s)
 {
     const char *zone = j->options->zone;
     if (!zone)
@@ -41,7 +41,7 @@ static hd_status find_zone(const joiner *j, int64_t *out, int64_t local_ns)
                          "which, or at=TIME where its first sample is, from the trace's first event on");
     if (strcmp(zone, "local") == 0) {
         struct tm parts;
-        time_t wall = (time_t)(local_ns / SECOND_NS);
+        time_t wall = (time_t)local_s;
         if (!gmtime_r(&wall, &parts)) return refuse(j, "its times are no dates of this machine's time zone");
         parts.tm_isdst = -1;
         *out = ((int64_t)wall - (int64_t)mktime(&parts)) * SECOND_NS;
@@ -60,7 +60,7 @@ static hd_status shift_by_clock(joiner *j, hd_string clock, int64_t base)
         j->shift = (__int128)j->of_counters->base_ns - base;
         return HD_OK;
     }
-    HD_TRY(find_zone(j, &zone, days * DAY_NS + start));
+    HD_TRY(find_zone(j, &zone, days * (DAY_NS / SECOND_NS) + start / SECOND_NS));
     j->shift = (__int128)days * DAY_NS - zone - base;
     if (is_date) return HD_OK;
     /* A time of the day: of the day that brings it nearest to the trace. */
@@ -81,7 +81,8 @@ static hd_status find_shift(joiner *j)
         return refuse(j, "it has no times: interval=TIME says how far its rows are apart, and at=TIME where the first "
                          "is, from the trace's first event on");
     if (is_rows) j->interval = o->interval.value;
-    if (is_rows && j->interval <= 0) return refuse(j, "interval is a time above 0");
+    if (is_rows && (j->interval <= 0 || o->interval.unit != HD_CONVERT_NS))
+        return refuse(j, "interval is a time above 0, such as 500ms");
     if (o->at.unit != HD_CONVERT_UNSET) {
         if (o->zone) return refuse(j, "at says where the first sample is, whatever zone: give one of the two");
         j->shift = (__int128)j->facts->start_ns + o->at.value - j->of_counters->start_ns;

@@ -40,7 +40,7 @@ static bool first_number(double *out, const hd_trace *trace, const hd_event *eve
     if (!shape || !shape->key_count) return false;
     hd_value value = {.type = (hd_arg_type)shape->keys[0].type,
                       .bits = hd_column_at(&event->args->columns[0], event->args_row)};
-    return hd_value_double(out, trace, value) && *out >= 0;
+    return hd_value_double(out, trace, value) && *out >= 0 && *out <= 1e15;
 }
 
 static int by_time(const void *a, const void *b)
