@@ -290,7 +290,7 @@ int job_shard_parse(job_shard *out, cli_run *run, const char *text)
     size_t size = strcspn(text, "/");
     bool is_auto = strcmp(text, "auto") == 0;
     for (size_t i = 0; is_auto && i < sizeof launchers / sizeof *launchers; i++) {
-        job_shard own; /* one process only, as in each task of an array job, says nothing if another has more */
+        job_shard own = {0}; /* one process only, as in each task of an array job, says nothing if another has more */
         if (read_number(&own.index, getenv(launchers[i][0])) && read_number(&own.count, getenv(launchers[i][1])) &&
             own.index < own.count && out->count <= 1 && own.count > out->count)
             *out = own;
