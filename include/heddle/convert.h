@@ -147,6 +147,10 @@ hd_status hd_convert_job_rank(hd_convert_job *job, size_t index, hd_error *err);
  * else the caller frees *out; NULL after a failure. Errors: DAMAGED: not all are converted; as of hd_convert. */
 hd_status hd_convert_job_finish(hd_convert_report **out, hd_convert_job *job, hd_error *err);
 
+/* Runs a pass, such as "counters:file=smi.csv,zone=UTC", on a trace, which the result replaces; after a failure *trace
+ * is as before. path: of the trace, for messages; may be NULL. Errors: of hd_pass_new, hd_trace_read and the pass. */
+hd_status hd_convert_trace(hd_trace **trace, const char *path, const char *pass, hd_error *err);
+
 /* Validate the options only. */
 hd_status hd_convert_options_valid(const hd_convert_options *options, hd_error *err);
 

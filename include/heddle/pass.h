@@ -57,7 +57,7 @@ typedef struct hd_pass_about {
                      const hd_pass_input *second, hd_error *err);
 } hd_pass_about;
 
-/* The passes of libheddle: lanes, crop, filter, merge, attribution, memory, anonymize, thin. */
+/* The passes of libheddle: lanes, crop, filter, merge, attribution, memory, counters, anonymize, thin. */
 size_t hd_pass_count(void);
 const hd_pass_about *hd_pass_at(size_t index);
 

@@ -49,7 +49,9 @@ typedef struct hd_view_options {
     const char *traces; /* folder with the traces of .hds files; NULL: the folder of the .hds file. Copied */
     bool framed; /* pages of this machine (http://localhost, 127.0.0.1, ::1 of any port, an editor's views) may show the
                     viewer in a frame, as notebooks do */
-    size_t diff_before; /* so many paths are the side before of a diff, all others the side after; 0: no diff */
+    const char *counters; /* options of the pass `counters`, from the file on, for each of these files; NULL: none.
+                             Copied */
+    size_t diff_before;   /* so many paths are the side before of a diff, all others the side after; 0: no diff */
 } hd_view_options;
 
 /* Whether this build includes the web UI and can serve it (libmicrohttpd). Without it the server still answers

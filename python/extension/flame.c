@@ -64,14 +64,15 @@ static bool flame_of(hd_flame_of *out, const char *name)
 
 static bool flame_by(hd_flame_by *out, const char *name)
 {
-    static const char *const names[] = {"nothing", "rank", "device", "stream", "thread", "step", "name"};
+    static const char *const names[] = {"nothing", "rank", "device", "stream", "thread", "step", "name", "group"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (strcmp(names[i], name) != 0) continue;
         *out = (hd_flame_by)i;
         return true;
     }
     PyErr_Format(PyExc_ValueError,
-                 "by is \"rank\", \"device\", \"stream\", \"thread\", \"step\" or \"name\", not \"%s\"", name);
+                 "by is \"rank\", \"device\", \"stream\", \"thread\", \"step\", \"name\" or \"group\", not \"%s\"",
+                 name);
     return false;
 }
 

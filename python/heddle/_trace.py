@@ -349,7 +349,7 @@ class Trace:
               names: Patterns = None, event: str | None = None, reverse: bool = False, full_names: bool = False,
               title: str | None = None) -> Flame:
         """A flame graph: the code for which the GPU, or the CPU, is busy. of: "gpu-time", "cpu-time", "cpu-self", "launches",
-        "bytes", "samples"; by: "rank", "device", "stream", "thread", "step", "name"."""
+        "bytes", "samples"; by: "rank", "device", "stream", "thread", "step", "name", "group"."""
         handles = [part.handle for part in self._open_parts()]
         flame = Flame(handles, (of, by, _time_text(from_), _time_text(until), _patterns(names), event, reverse, full_names, title))
         self._tell_unread()

@@ -150,9 +150,9 @@ typedef struct cli_globals {
     bool quiet;
     bool wide;
     bool help;
-    bool version; /* before the command only */
-    const char *groups;
-    int color; /* cli_color */
+    bool version;       /* before the command only */
+    const char *groups; /* NULL: groups.toml of the user's configuration, if there is one */
+    int color;          /* cli_color */
 } cli_globals;
 
 /* Of lines that go to no terminal. */
@@ -210,6 +210,10 @@ enum { CLI_NAME_BYTES = 64 };
 const char *cli_full_name(char out[CLI_NAME_BYTES], const cli_command *command);
 
 extern const cli_option cli_global_options[];
+
+/* The path of $XDG_CONFIG_HOME/heddle/NAME, else of ~/.config/heddle/NAME; false: there is no such file. A folder that is
+ * not an absolute path is none. */
+bool cli_config_file(char *out, size_t size, const char *name);
 
 /* Whether `option` of cli_global_options applies to `command` (NULL: to heddle itself). */
 bool cli_global_applies(const cli_option *option, const cli_command *command);

@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,11 +127,21 @@ static int check_output(cli_run *run)
     return status;
 }
 
+/* Of --groups, else of the user's configuration: a note names that file, since figures of classes may depend on it. */
+static hd_status read_groups(cli_run *run)
+{
+    char path[PATH_MAX];
+    const char *file = run->global.groups;
+    if (!file && cli_config_file(path, sizeof path, "groups.toml")) file = path;
+    if (!file) return HD_OK;
+    if (file == path && !run->global.quiet) fprintf(stderr, "note: kernels are grouped by %s\n", path);
+    return hd_class_rules_read(file, &run->err);
+}
+
 static int run_command(cli_run *run)
 {
     int status = check_output(run);
-    if (status == CLI_OK && run->global.groups && hd_class_rules_read(run->global.groups, &run->err) != HD_OK)
-        status = CLI_FAILED;
+    if (status == CLI_OK && read_groups(run) != HD_OK) status = CLI_FAILED;
     if (status == CLI_OK) status = run->command->run(run);
     /* 2 without an error is the exit status of a command that was run. */
     if (status == CLI_USAGE && run->err.status != HD_OK) return wrong_usage(run);

@@ -3,8 +3,10 @@
 
 #include <limits.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static const char *const color_choices[] = {"auto", "always", "never", NULL};
 
@@ -31,7 +33,8 @@ const cli_option cli_global_options[] = {
      .offer = "<files>",
      .field = offsetof(cli_globals, groups),
      .help = "lines \"communication: PATTERN\", or compute, copy, AllReduce …: kernels of these names have this class; "
-             "these lines go before the rules of heddle formats --classes"},
+             "these lines go before the rules of heddle formats --classes. Or tables [[group]] in TOML: name, "
+             "patterns = [\"...\"], parent, class, for --by group (default: ~/.config/heddle/groups.toml)"},
     {.name = "help", .letter = 'h', .kind = CLI_FLAG, .field = offsetof(cli_globals, help), .help = "show this help"},
     {.name = "version",
      .letter = 'V',
@@ -40,6 +43,15 @@ const cli_option cli_global_options[] = {
      .help = "print the version"},
     {0},
 };
+
+bool cli_config_file(char *out, size_t size, const char *name)
+{
+    const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    bool is_told = config && *config == '/';
+    if (!is_told && !(home && *home == '/')) return false;
+    int length = snprintf(out, size, "%s%s/heddle/%s", is_told ? config : home, is_told ? "" : "/.config", name);
+    return length > 0 && (size_t)length < size && access(out, F_OK) == 0;
+}
 
 bool cli_global_applies(const cli_option *option, const cli_command *command)
 {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/printer.h"
+#include "heddle/convert.h"
 
 hd_status report_read(hd_trace **out, cli_run *run, const char *path, hd_read_options options)
 {
@@ -15,6 +16,18 @@ hd_status report_read(hd_trace **out, cli_run *run, const char *path, hd_read_op
     options.progress_user = &progress;
     hd_status status = hd_trace_read(out, path, &options, &run->err);
     cli_progress_deinit(&progress);
+    return status;
+}
+
+hd_status report_join_counters(hd_trace **trace, cli_run *run, const char *path, const char *counters)
+{
+    char *text;
+    if (!counters) return HD_OK;
+    if (asprintf(&text, REPORT_COUNTERS_PASS "%s", counters) < 0)
+        return hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
+    hd_status status = hd_convert_trace(trace, path, text, &run->err);
+    if (status != HD_OK) hd_error_add_cause(&run->err, "--counters (heddle formats passes has its options)");
+    free(text);
     return status;
 }
 

@@ -10,6 +10,10 @@
 /* Read a trace while showing progress. The error is left in run->err. */
 hd_status report_read(hd_trace **out, cli_run *run, const char *path, hd_read_options options);
 
+/* Joins counters (OPTION_COUNTERS) with a trace that was read; counters NULL: nothing. */
+hd_status report_join_counters(hd_trace **trace, cli_run *run, const char *path, const char *counters);
+#define REPORT_COUNTERS_PASS "counters:file=" /* and what the option has */
+
 /* DAMAGED or IO if a part of the trace could not be read. */
 hd_status report_check_read(const hd_trace *trace, const char *path, hd_error *err);
 

@@ -21,6 +21,15 @@
         .help = "the program of an XRay log, for the names of its functions (default: searched next to the log)"       \
     }
 
+#define OPTION_COUNTERS(at)                                                                                            \
+    {                                                                                                                  \
+        .name = "counters", .kind = CLI_TEXT, .value = "FILE[,KEY=VALUE...]", .offer = "<files>", at,                  \
+        .help = "join counters of the GPUs, such as power and clocks, that nvidia-smi, dcgmi, rocm-smi or Prometheus " \
+                "wrote to FILE meanwhile; zone=+02:00 (or UTC, local) is the time zone of its times, offset=TIME is "  \
+                "added to them, at=TIME is where the first one is, interval=TIME between rows without times, gpu=N "   \
+                "the GPU that is device 0, then 1, ..."                                                                \
+    }
+
 #define OPTION_IN_PLACE(at)                                                                                            \
     {                                                                                                                  \
         .name = "in-place", .letter = 'i', .kind = CLI_FLAG, at, .help = "write over the input, where OUT names it"    \

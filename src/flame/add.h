@@ -59,7 +59,8 @@ typedef struct flame_adder {
     uint32_t *path; /* scratch: nodes on the way to the root */
     size_t path_capacity;
     uint32_t no_stack;               /* name of [no stack] */
-    uint32_t *group_of;              /* by track: node of its rank, device, stream or thread, 0: not made yet */
+    uint32_t *group_of;              /* by track: node of its rank, device, stream or thread, 0: not made yet; by name
+                                        with HD_FLAME_BY_GROUP */
     uint32_t device_key, stream_key; /* strings of the trace, HD_NONE: the trace does not have it */
     bool many_devices;
     flame_steps steps;

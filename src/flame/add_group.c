@@ -1,4 +1,4 @@
-/* add_group.c - groups weights by rank, device, stream, thread or step
+/* add_group.c - groups weights by rank, device, stream, thread, step or the user's group
  *
  * Ranks    of the track, its process, its name ("rank 3: …"), the trace; else the index of the trace among those added
  * Devices  of the GPU queue's track, else the activity's argument "device"; streams likewise. Stream numbers are unique
@@ -14,6 +14,7 @@
 #include "base/sorted.h"
 #include "flame/add.h"
 #include "heddle/analysis/launches.h"
+#include "model/class/class.h"
 #include "model/identity/process.h"
 #include "model/roles/trace_roles.h"
 #include "trace/event.h"
@@ -202,6 +203,19 @@ static hd_status step_node(uint32_t *out, flame_adder *a, const flame_place *pla
     return step == HD_STRING_NONE ? group_node(out, a, "[no step]", 9) : group_node(out, a, name.data, name.size);
 }
 
+/* "model/attention"; each name is looked up once. */
+static hd_status own_group_node(uint32_t *out, flame_adder *a, const flame_place *place)
+{
+    static const char none[] = "[no group]";
+    if (place->gpu_row == UINT64_MAX) return group_node(out, a, none, sizeof none - 1);
+    uint32_t name = hd_event_at(a->trace, HD_KIND_SLICE, place->gpu_row).name;
+    const char *group = a->group_of[name] ? none : gpu_group_of_kernel(hd_trace_string(a->trace, name));
+    if (!group) group = none;
+    if (!a->group_of[name]) HD_TRY(group_node(&a->group_of[name], a, group, strlen(group)));
+    *out = a->group_of[name];
+    return HD_OK;
+}
+
 static hd_status make_group(uint32_t *out, flame_adder *a, const flame_place *place)
 {
     switch (a->options->by) {
@@ -210,6 +224,7 @@ static hd_status make_group(uint32_t *out, flame_adder *a, const flame_place *pl
     case HD_FLAME_BY_STREAM: return stream_node(out, a, place);
     case HD_FLAME_BY_THREAD: return thread_node(out, a, place->thread);
     case HD_FLAME_BY_STEP: return step_node(out, a, place);
+    case HD_FLAME_BY_GROUP: return own_group_node(out, a, place);
     default: *out = 0; return HD_OK;
     }
 }
@@ -220,7 +235,9 @@ hd_status flame_groups_init(flame_adder *adder)
 {
     adder->device_key = hd_trace_find_string(adder->trace, "device", 6);
     adder->stream_key = hd_trace_find_string(adder->trace, "stream", 6);
-    adder->group_of = calloc((size_t)hd_trace_track_count(adder->trace) + 1, sizeof *adder->group_of);
+    bool by_name = adder->options->by == HD_FLAME_BY_GROUP;
+    size_t count = by_name ? hd_trace_string_count(adder->trace) : hd_trace_track_count(adder->trace);
+    adder->group_of = calloc(count + 1, sizeof *adder->group_of);
     if (!adder->group_of) return HD_NOMEM(adder->err);
     if (adder->options->by == HD_FLAME_BY_STREAM) note_devices(adder);
     return adder->options->by == HD_FLAME_BY_STEP ? find_steps(adder) : HD_OK;

@@ -26,7 +26,6 @@ typedef struct lookalike {
 #define PICKLE "a pickle of Python, as PyTorch saves tensors and memory snapshots"
 #define DMON "counters of GPUs, as nvidia-smi dmon prints"
 #define DCGMI "counters of GPUs, as dcgmi dmon prints"
-#define NO_TRACE "they are values by time, and no trace"
 #define PERF_TEXT "`perf script -i FILE > FILE.perf` makes text of it that can be read"
 
 /* clang-format off */
@@ -78,11 +77,11 @@ static const lookalike lookalikes[] = {
       "`bzip2 -dc FILE | heddle … -` reads what is inside"}, BYTES_AT(4, "1AY&SY")},
     {{"a file that lz4 compressed", ".lz4",
       "`lz4 -dc FILE | heddle … -` reads what is inside"}, BYTES("\x04\x22\x4d\x18")},
-    {{DMON, NULL, NO_TRACE}, BYTES("# gpu ")},
-    {{DMON, NULL, NO_TRACE}, BYTES("#Time ")},
-    {{DMON, NULL, NO_TRACE}, BYTES("#Date ")},
-    {{DCGMI, NULL, NO_TRACE}, BYTES("#Entity ")},
-    {{DCGMI, NULL, NO_TRACE}, BYTES("# Entity ")},
+    {{DMON, NULL, NULL}, BYTES("# gpu ")},
+    {{DMON, NULL, NULL}, BYTES("#Time ")},
+    {{DMON, NULL, NULL}, BYTES("#Date ")},
+    {{DCGMI, NULL, NULL}, BYTES("#Entity ")},
+    {{DCGMI, NULL, NULL}, BYTES("# Entity ")},
     {{"an ELF program or library", NULL, NULL}, BYTES("\x7f""ELF")},
     {{"a Windows program", NULL, NULL}, BYTES("MZ")},
     {{"an SVG picture", NULL, NULL}, BYTES("<svg")},
@@ -102,8 +101,7 @@ static const hd_lookalike xml = {"XML", NULL, NULL}, markup = {"XML or HTML", NU
                           cupti_text = {"text of CUPTI's activity sample", NULL, NULL},
                           torch_archive = {"saved tensors of PyTorch, or a model", NULL, TORCH},
                           timed_lines = {"lines with times in brackets, as babeltrace2 and dmesg print", NULL, NULL},
-                          metrics = {"metrics as text, as Prometheus takes and DCGM's exporter gives", NULL,
-                                     "they are values at one time, and no trace"};
+                          metrics = {"metrics as text, as Prometheus takes and DCGM's exporter gives", NULL, NULL};
 
 size_t hd_lookalike_count(void)
 {
@@ -182,8 +180,7 @@ static bool is_timed_line(const char *text, size_t size)
     return has_digit && line.size && (isalpha((unsigned char)*line.data) || hd_starts_with(line.data, line.size, "(+"));
 }
 
-/* Prometheus' exposition format: its comments, or NAME{LABEL="… */
-static bool is_metrics(const char *text, size_t size)
+bool hd_lookalike_is_metrics(const char *text, size_t size)
 {
     size_t i = 0;
     if (hd_starts_with(text, size, "# HELP ") || hd_starts_with(text, size, "# TYPE ")) return true;
@@ -196,7 +193,7 @@ static bool is_metrics(const char *text, size_t size)
 
 bool hd_lookalike_is_log(const char *text, size_t size)
 {
-    return is_metrics(text, size) || is_timed_line(text, size);
+    return hd_lookalike_is_metrics(text, size) || is_timed_line(text, size);
 }
 
 const hd_lookalike *hd_lookalike_of(const unsigned char *head, size_t size)
@@ -212,7 +209,8 @@ const hd_lookalike *hd_lookalike_of(const unsigned char *head, size_t size)
     if (hd_starts_with(body.data, body.size, "<?xml")) return holds(text, size, "<svg") ? &picture : &xml;
     if (hd_starts_with(body.data, body.size, "<")) return &markup;
     if (hd_starts_with(body.data, body.size, "{\"type\":\"")) return &json_lines;
-    if (hd_lookalike_is_log(body.data, body.size)) return is_metrics(body.data, body.size) ? &metrics : &timed_lines;
+    if (hd_lookalike_is_log(body.data, body.size))
+        return hd_lookalike_is_metrics(body.data, body.size) ? &metrics : &timed_lines;
     if (is_json(body.data, body.size)) return &json;
     return is_cupti_text(body.data, body.size) ? &cupti_text : NULL;
 }

@@ -7,6 +7,7 @@
 #include "heddle/analysis/attribution.h"
 #include "heddle/pass.h"
 #include "pass/anonymize/anonymize.h"
+#include "pass/counters/counters.h"
 #include "pass/crop/crop.h"
 #include "pass/filter/filter.h"
 #include "pass/join.h"
@@ -303,6 +304,61 @@ const hd_pass_about hd_pass_memory = {
     .run = run_memory,
 };
 
+/* ---- counters ---- */
+
+/* The last sample before the trace becomes its first, and all others outside of it are left out. */
+static hd_status join_counters(hd_trace **out, hd_pass_result *result, const hd_trace *trace, const hd_trace *counters,
+                               hd_error *err)
+{
+    const hd_trace_facts *facts = hd_trace_facts_of(trace);
+    const hd_crop_window span = {.from_ns = facts->start_ns, .until_ns = facts->end_ns};
+    hd_pass_result cropped;
+    hd_trace *part;
+    HD_TRY(hd_crop(&part, &cropped, counters, &span, err));
+    hd_status status = hd_join(out, result, trace, part, err);
+    result->added += hd_trace_event_count(part);
+    hd_trace_free(part);
+    if (status != HD_OK || !cropped.removed) return status;
+    return hd_trace_add_ledger(*out, "counters", "counters.outside-trace", HD_LEDGER_NOTE, cropped.removed, err);
+}
+
+static hd_status run_counters(hd_trace **out, hd_pass_report *report, const void *options, hd_pass_input *inputs,
+                              size_t count, const hd_pass_input *second, hd_error *err)
+{
+    hd_pass_result result;
+    hd_trace *counters;
+    (void)count;
+    if (!second) return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "pass counters needs file=FILE");
+    HD_TRY(hd_counters_move(&counters, inputs->trace, second->trace, options, err));
+    hd_status status = join_counters(out, &result, inputs->trace, counters, err);
+    hd_trace_free(counters);
+    if (status == HD_OK) take_result(report, result);
+    return status;
+}
+
+static const hd_option_about counters_options[] = {
+    {"file", HD_OPTION_TRACE, NULL, "the counters: output of nvidia-smi, dcgmi, rocm-smi, or metrics of Prometheus",
+     offsetof(hd_counters_join, file)},
+    {"zone", HD_OPTION_TEXT, NULL, "the time zone of local times: +02:00, UTC, or local, that of this machine",
+     offsetof(hd_counters_join, zone)},
+    {"offset", HD_OPTION_OFFSET, NULL, "add this to the times of the counters", offsetof(hd_counters_join, offset)},
+    {"at", HD_OPTION_OFFSET, NULL,
+     "the first sample is there, counted from the trace's first event, whatever the clocks say",
+     offsetof(hd_counters_join, at)},
+    {"interval", HD_OPTION_TIME, NULL, "how far the rows of a file without times are apart",
+     offsetof(hd_counters_join, interval)},
+    {"gpu", HD_OPTION_TEXTS, NULL, "the GPU of the file that is device 0, then 1, …; else those of the same number",
+     offsetof(hd_counters_join, gpus)},
+    {0},
+};
+const hd_pass_about hd_pass_counters = {
+    .name = "counters",
+    .summary = "join counters of GPUs, such as power and clocks, that a monitor wrote meanwhile",
+    .options = counters_options,
+    .options_size = sizeof(hd_counters_join),
+    .run = run_counters,
+};
+
 /* ---- anonymize ---- */
 
 static hd_status run_anonymize(hd_trace **out, hd_pass_report *report, const void *options, hd_pass_input *inputs,
@@ -370,8 +426,8 @@ const hd_pass_about hd_pass_thin = {
 /* ---- the list ---- */
 
 static const hd_pass_about *const passes[] = {
-    &hd_pass_lanes,       &hd_pass_crop,   &hd_pass_filter,    &hd_pass_merge,
-    &hd_pass_attribution, &hd_pass_memory, &hd_pass_anonymize, &hd_pass_thin,
+    &hd_pass_lanes,  &hd_pass_crop,     &hd_pass_filter,    &hd_pass_merge, &hd_pass_attribution,
+    &hd_pass_memory, &hd_pass_counters, &hd_pass_anonymize, &hd_pass_thin,
 };
 
 size_t hd_pass_count(void)

@@ -39,7 +39,7 @@ typedef struct pass_memory {
 } pass_memory;
 
 extern const hd_pass_about hd_pass_lanes, hd_pass_crop, hd_pass_filter, hd_pass_merge, hd_pass_attribution,
-    hd_pass_memory, hd_pass_anonymize, hd_pass_thin;
+    hd_pass_memory, hd_pass_counters, hd_pass_anonymize, hd_pass_thin;
 
 /* Its option of kind TRACE; NULL: none. */
 const hd_option_about *hd_pass_second_option(const hd_pass_about *about);

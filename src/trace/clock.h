@@ -8,6 +8,10 @@
  * HD_NO_TIME: unknown. */
 int64_t hd_trace_clock_base(const hd_trace *trace);
 
+/* The top-level key of counters whose times are no Unix time, and what they count from: a midnight of an unknown time
+ * zone, "2026-11-29", or "day" of an unknown day; "rows": one a second, since the file has no times. */
+#define HD_COUNTERS_CLOCK "countersClock"
+
 /* Adds `ns` to all times, and subtracts it from facts.base_ns; before any other thread uses the trace. A block costs
  * one addition, unless some of its rows have no time; unloaded blocks are shifted when they are loaded. Top-level keys
  * are unchanged. The lane index that came with the trace is removed. Errors: LIMIT: a time would not fit in 64 bits,

@@ -31,6 +31,9 @@ static const importer importers[] = {
     {"ascend", ".db", 100, 997},
     {"chakra", ".json", 1, 5, .rarer = 13},
     {"chakra", ".et", 1, 5, .rarer = 13},
+    {"counters", ".csv", 3, 17, "*",
+     9}, /* the column that counts GPUs shows in whole rows; a cut version is a number */
+    {"counters", ".txt", 3, 17},
     {"cpuprofile", ".cpuprofile", 1, 3, "*", 1}, /* until it has samples, hits stand for them */
     {"flight", ".pickle", 5, 29, .rarer = 7},
     {"flight", ".json", 7, 61, .rarer = 7},

@@ -95,7 +95,10 @@ static void test_lookalikes__advice_is_of_what_no_reader_takes(void **state)
                                        "\x17\x08"
                                        "Dtracing"
                                        "6",
-                                       "SQLite format 3", "# tracer: nop\n"};
+                                       "SQLite format 3",
+                                       "# tracer: nop\n",
+                                       "#Entity   SMCLK\n",
+                                       "# HELP up Whether\n"};
     (void)state;
     for (size_t i = 0; i < sizeof read / sizeof *read; i++) {
         const hd_lookalike *l = hd_lookalike_of((const unsigned char *)read[i], strlen(read[i]));

@@ -139,6 +139,8 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"/xctrace/", ".xml", "xctrace"},
 #endif
         {"/torchmemory/", ".pickle", "torchmemory"},
+        {"/counters/", ".csv", "counters"},
+        {"/counters/", ".txt", "counters"},
         {"/flight/", ".pickle", "flight"},
         {"/flight/", ".json", "flight"},
         {"/torchmemory/", ".json", "torchmemory"},
@@ -170,6 +172,7 @@ static void test_sniff__fixtures_are_claimed_by_their_format_alone(void **state)
         {"corpus/xctrace/", "", "xctrace"},
 #endif
         {"corpus/torchmemory/", "", "torchmemory"},
+        {"corpus/counters/", "", "counters"},
         {"corpus/flight/", "", "flight"},
     };
     walk_tree("fuzz/corpus", seeds, sizeof seeds / sizeof *seeds);

@@ -38,6 +38,7 @@ typedef enum hd_flame_by {
     HD_FLAME_BY_THREAD, /* the launching thread; of samples and CPU time the running thread */
     HD_FLAME_BY_STEP,   /* ProfilerStep#n, by the time of the launch. In all others such a frame is "ProfilerStep" */
     HD_FLAME_BY_NAME,   /* the kernel or slice itself comes first, its callers below it */
+    HD_FLAME_BY_GROUP,  /* the user's group of the GPU activity (hd_class_rules_read), or [no group] */
     HD_FLAME_BYS
 } hd_flame_by;
 

@@ -23,7 +23,7 @@ struct convert_options {
     const char *to;
     const char *from, *until;
     const char *tracks, *names, *category;
-    const char *memory_profile, *binary, *clocks, *anonymize, *salt, *min_duration;
+    const char *memory_profile, *counters, *binary, *clocks, *anonymize, *salt, *min_duration;
     int keep;
     double snap_threshold_us;
     cli_texts passes;
@@ -466,7 +466,7 @@ static hd_status convert_apart(hd_convert_report **out, cli_run *run, job_files 
 /* ---- passes ---- */
 
 typedef struct pass_list {
-    hd_pass *items[CLI_TEXTS_MAX];
+    hd_pass *items[CLI_TEXTS_MAX + 1]; /* and that of --counters, last */
     size_t count;
 } pass_list;
 
@@ -479,7 +479,13 @@ static int parse_passes(cli_run *run, pass_list *out)
         if (status != HD_OK) hd_error_add_cause(&run->err, "--pass (heddle passes lists them)");
         if (status != HD_OK) return CLI_USAGE;
     }
-    return CLI_OK;
+    char *text = NULL;
+    if (!o->counters) return CLI_OK;
+    if (asprintf(&text, REPORT_COUNTERS_PASS "%s", o->counters) < 0) return CLI_FAILED;
+    hd_status status = hd_pass_new(&out->items[out->count++], text, NULL, 0, &run->err);
+    if (status != HD_OK) hd_error_add_cause(&run->err, "--counters (heddle formats passes has its options)");
+    free(text);
+    return status == HD_OK ? CLI_OK : CLI_USAGE;
 }
 
 static void free_passes(pass_list *passes)
@@ -644,6 +650,7 @@ static const cli_option options[] = {
      FIELD(memory_profile),
      .help = "join this memory profile of TensorFlow to the trace: its allocators become tracks; none: join none, and "
              "search for none"},
+    OPTION_COUNTERS(FIELD(counters)),
     {.name = "pass",
      .kind = CLI_TEXTS,
      .value = "NAME[:KEY=VALUE,...]",
@@ -746,7 +753,7 @@ const cli_command cmd_convert = {
         "texts stay; network addresses are replaced. Look at the output before you give it "
         "away.\n\n"
         "Steps run in this order: read, memory (profiles joined), merge, filter, crop, thin "
-        "(--min-duration), fix, each --pass, anonymize, write. --pass merge sets where the inputs are merged: the "
+        "(--min-duration), fix, each --pass, counters, anonymize, write. --pass merge sets where the inputs are merged: the "
         "passes before it run on each input. The report shows how "
         "many events went into and out of each step: in + added = out + removed + lost. The ledger below it lists "
         "every repair and loss of reading and writing. The report goes to standard error if the trace goes to "

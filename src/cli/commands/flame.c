@@ -20,7 +20,7 @@ struct flame_options {
 
 static const char *const of_names[] = {"auto",     "gpu-time", "cpu-time", "cpu-self",
                                        "launches", "bytes",    "samples",  NULL};
-static const char *const by_names[] = {"nothing", "rank", "device", "stream", "thread", "step", "name", NULL};
+static const char *const by_names[] = {"nothing", "rank", "device", "stream", "thread", "step", "name", "group", NULL};
 
 /* ---- options ---- */
 
@@ -225,7 +225,7 @@ static const cli_option options[] = {
      .value = "WHAT",
      .choices = by_names,
      FIELD(by),
-     .help = "the first level of the tree: rank, device, stream, thread, step or name"},
+     .help = "the first level of the tree: rank, device, stream, thread, step, name or group (of --groups)"},
     OPTION_FROM(FIELD(from)),
     OPTION_UNTIL(FIELD(until)),
     {.name = "names",

@@ -29,7 +29,7 @@ extern char **environ;
 
 struct view_options {
     cli_texts before, after;
-    const char *port, *listen, *binary, *traces, *save, *from, *until, *tracks;
+    const char *port, *listen, *binary, *counters, *traces, *save, *from, *until, *tracks;
     bool no_open, token, summaries, diff;
     uint64_t memory_limit, threads;
     double stop_after_s;
@@ -76,6 +76,7 @@ static const cli_option options[] = {
      .field = offsetof(struct view_options, threads),
      .help = "threads that read; 0 is one per core"},
     OPTION_BINARY(.field = offsetof(struct view_options, binary)),
+    OPTION_COUNTERS(.field = offsetof(struct view_options, counters)),
     {.name = "summaries",
      .kind = CLI_FLAG,
      .field = offsetof(struct view_options, summaries),
@@ -354,6 +355,7 @@ static int serve(cli_run *run, const char *const *paths, size_t count, size_t be
                              .threads = (unsigned)chosen->threads,
                              .memory_limit = chosen->memory_limit,
                              .binary = chosen->binary,
+                             .counters = chosen->counters,
                              .traces = chosen->traces,
                              .summaries = chosen->summaries || count > TRACES_OPEN,
                              .diff_before = before_count,
@@ -361,6 +363,8 @@ static int serve(cli_run *run, const char *const *paths, size_t count, size_t be
                              .failed_user = errors};
     sigset_t before, waiting;
     hd_view *view = NULL;
+    if (start.counters && start.summaries)
+        return cli_usage_error(run, "--counters joins whole traces, and of so many only summaries are kept");
     if (parse_port(run, &start) != CLI_OK) return CLI_USAGE;
     choose_heap();
     take_signals(&before, &waiting);
@@ -428,6 +432,8 @@ static int check_save(cli_run *run)
     if (o->diff || o->summaries || o->listen || o->port || o->token)
         return cli_usage_error(run,
                                "--save starts no server: it takes no --diff, --summaries, --listen, --port, --token");
+    if (o->counters)
+        return cli_usage_error(run, "--save takes no --counters: heddle convert --counters comes before it");
     return run->operand_count ? CLI_OK : cli_usage_error(run, "--save needs the traces to put into the file");
 }
 

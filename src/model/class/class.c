@@ -12,7 +12,7 @@
 #include "base/memory/vector.h"
 #include "base/text/pattern.h"
 #include "heddle/names.h"
-#include "model/class/class.h"
+#include "model/class/impl.h"
 
 const char *const gpu_class_names[GPU_CLASSES] = {"compute", "communication", "copy"};
 const char *const gpu_collective_names[GPU_COLLECTIVES + 1] = {"AllReduce", "AllGather", "ReduceScatter", "AllToAll",
@@ -258,6 +258,17 @@ static hd_string trimmed(const char *data, size_t size)
     return (hd_string){data, size};
 }
 
+hd_status class_add_rule(hd_string word, const char *glob, hd_error *err)
+{
+    size_t class = index_of(gpu_class_names, GPU_CLASSES, word);
+    size_t collective = index_of(gpu_collective_names, GPU_COLLECTIVES, word);
+    if (class == GPU_CLASSES && collective == GPU_COLLECTIVES) return HD_ERR_FORMAT;
+    if (!hd_grow((void **)&own.list, &own.capacity, own.count, sizeof *own.list)) return HD_NOMEM(err);
+    own.list[own.count++] = (rule){GLOB, glob, class < GPU_CLASSES ? (uint8_t) class : GPU_COMMUNICATION,
+                                   (uint8_t)collective, "of --groups"};
+    return HD_OK;
+}
+
 static hd_status add_line(const hd_line *line, const char *path, hd_error *err)
 {
     hd_string all = trimmed(line->text, line->size);
@@ -266,26 +277,42 @@ static hd_status add_line(const hd_line *line, const char *path, hd_error *err)
     hd_string word = trimmed(all.data, colon ? (size_t)(colon - all.data) : 0);
     hd_string pattern = {all.data, 0};
     if (colon) pattern = trimmed(colon + 1, all.size - (size_t)(colon + 1 - all.data));
-    size_t class = index_of(gpu_class_names, GPU_CLASSES, word);
-    size_t collective = index_of(gpu_collective_names, GPU_COLLECTIVES, word);
-    if (!pattern.size || line->has_zero || (class == GPU_CLASSES && collective == GPU_COLLECTIVES))
+    char *copy = pattern.size && !line->has_zero ? strndup(pattern.data, pattern.size) : NULL;
+    if (pattern.size && !line->has_zero && !copy) return HD_NOMEM(err);
+    hd_status status = copy ? class_add_rule(word, copy, err) : HD_ERR_FORMAT;
+    if (status != HD_OK) free(copy);
+    if (status == HD_ERR_FORMAT)
         return hd_error_set(err, HD_ERR_FORMAT, path, HD_OFFSET_NONE,
                             "line %llu is not \"CLASS: PATTERN\", such as \"communication: my_ring_*\"; classes are "
                             "compute, communication, copy, and collectives such as AllReduce",
                             (unsigned long long)line->number);
-    if (!hd_grow((void **)&own.list, &own.capacity, own.count, sizeof *own.list)) return HD_NOMEM(err);
-    char *copy = strndup(pattern.data, pattern.size);
-    if (!copy) return HD_NOMEM(err);
-    own.list[own.count++] = (rule){GLOB, copy, class < GPU_CLASSES ? (uint8_t) class : GPU_COMMUNICATION,
-                                   (uint8_t)collective, "of --groups"};
-    return HD_OK;
+    return status;
+}
+
+/* A file whose first line, but for comments, begins with a bracket has [[group]] tables. */
+static bool has_tables(const char *text, size_t size)
+{
+    for (const char *at = text, *end = text + size; at < end; at++) {
+        if (*at == '#')
+            while (at < end && *at != '\n') at++;
+        else if (!strchr(" \t\r\n", *at))
+            return *at == '[';
+    }
+    return false;
 }
 
 hd_status hd_class_rules_read(const char *path, hd_error *err)
 {
     hd_input *input;
     hd_line line;
+    const uint8_t *head;
+    size_t size;
     HD_TRY(hd_input_open(&input, path, NULL, err));
+    hd_status peeked = hd_input_peek(input, &head, &size, err);
+    bool is_toml = peeked == HD_OK && has_tables((const char *)head, size);
+    if (peeked != HD_OK || is_toml) hd_input_close(input);
+    if (peeked != HD_OK) return peeked;
+    if (is_toml) return class_read_groups(path, err);
     hd_lines lines = {.input = input, .may_end_open = true};
     hd_status status = hd_lines_next(&line, &lines, err);
     for (; status == HD_OK; status = hd_lines_next(&line, &lines, err)) {

@@ -33,6 +33,10 @@ gpu_class gpu_class_of_kernel(hd_string name);
 /* The collective in a kernel's name or any other text, "allreduce", "_allgather_base". */
 gpu_collective gpu_collective_of(hd_string text);
 
+/* The user's group of a kernel, with its parents: "model/attention"; NULL: none. Static. groups.c */
+const char *gpu_group_of_kernel(hd_string name);
+bool gpu_has_groups(void);
+
 /* Classes of a trace's activities, each name evaluated once. One thread at a time. */
 typedef struct gpu_classes {
     const hd_trace *trace;

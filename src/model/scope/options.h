@@ -18,6 +18,7 @@ enum {
     GPU_BY_CLASS = 256,
     GPU_BY_STACK = 512,
     GPU_BY_LINE = 1024,
+    GPU_BY_GROUP = 2048,
 };
 
 /* The first member of each report's options. */

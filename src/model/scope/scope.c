@@ -32,7 +32,7 @@ static const struct by_word {
 } by_words[] = {
     {"step", GPU_BY_STEP},     {"name", GPU_BY_NAME},   {"short", GPU_BY_SHORT}, {"op", GPU_BY_OP},
     {"module", GPU_BY_MODULE}, {"shape", GPU_BY_SHAPE}, {"grid", GPU_BY_GRID},   {"stream", GPU_BY_STREAM},
-    {"class", GPU_BY_CLASS},   {"stack", GPU_BY_STACK}, {"line", GPU_BY_LINE},
+    {"class", GPU_BY_CLASS},   {"stack", GPU_BY_STACK}, {"line", GPU_BY_LINE},   {"group", GPU_BY_GROUP},
 };
 
 static hd_status read_by(unsigned *out, const char *text, unsigned known, hd_error *err)

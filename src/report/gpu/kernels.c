@@ -8,6 +8,7 @@
 #include "base/memory/vector.h"
 #include "heddle/analysis/attribution.h"
 #include "heddle/names.h"
+#include "model/class/class.h"
 #include "model/host/lines.h"
 #include "model/roles/trace_roles.h"
 #include "report/coverage.h"
@@ -18,9 +19,8 @@
 GPU_KEY
 typedef struct kernel_row {
     gpu_key on;
-    uint32_t name;                                               /* string, or with --by short text */
-    uint32_t op, module, shape, grid, block, class, stack, line; /* stack: node */
-    uint32_t zero;
+    uint32_t name;                                                      /* string, or with --by short text */
+    uint32_t op, module, shape, grid, block, class, stack, line, group; /* stack: node */
     int64_t stream;
     /* of which it has: */
     int64_t time, registers, shared, id, doubts;
@@ -39,6 +39,7 @@ typedef struct kernels {
     gpu_arg args[ARGUMENTS];
     gpu_texts texts;
     uint32_t *short_of; /* by string: text + 1; with --by short */
+    uint32_t *group_of; /* likewise, 1: none; with --by group */
     gpu_slices ops;
     uint32_t *op_of;     /* by launch: of ops */
     uint32_t *module_of; /* by launch: text */
@@ -189,6 +190,22 @@ static bool name_of(uint32_t *out, kernels *k, uint32_t string)
     return true;
 }
 
+/* HD_NONE: the kernel is in no group. */
+static bool group_of(uint32_t *out, kernels *k, uint32_t string)
+{
+    *out = HD_NONE;
+    if (!k->group_of) return true;
+    uint32_t *known = &k->group_of[string];
+    if (!*known) {
+        const char *text = gpu_group_of_kernel(hd_trace_string(k->scope.trace, string));
+        uint32_t number = text ? gpu_text(&k->texts, text, strlen(text)) : 0;
+        if (number == HD_NONE) return false;
+        *known = text ? number + 2 : 1;
+    }
+    if (*known > 1) *out = *known - 2;
+    return true;
+}
+
 static int64_t whole_of(kernels *k, int argument, const hd_block *block, uint32_t row)
 {
     int64_t value;
@@ -214,6 +231,7 @@ static bool add_kernel(kernels *k, const gpu_work *work, const hd_work *of, int6
         .class = s->by & GPU_BY_CLASS ? work->class : HD_NONE,
         .stack = stack,
         .line = HD_NONE,
+        .group = HD_NONE,
         .stream = s->by & GPU_BY_STREAM ? s->rows[work->row].stream : HD_NO_NUMBER,
         .time = time,
         .registers = whole_of(k, REGISTERS, block, at),
@@ -224,8 +242,8 @@ static bool add_kernel(kernels *k, const gpu_work *work, const hd_work *of, int6
     };
     hd_value value;
     if (gpu_arg_get(&value, &k->args[OCCUPANCY], block, at)) hd_value_double(&row.occupancy, s->trace, value);
-    bool is_named = !(s->by & GPU_BY_LINE) || s->by & (GPU_BY_NAME | GPU_BY_SHORT);
-    bool fine = name_of(&row.name, k, is_named ? of->name : HD_STRING_NONE);
+    bool is_named = !(s->by & (GPU_BY_LINE | GPU_BY_GROUP)) || s->by & (GPU_BY_NAME | GPU_BY_SHORT);
+    bool fine = group_of(&row.group, k, of->name) && name_of(&row.name, k, is_named ? of->name : HD_STRING_NONE);
     if (fine && s->by & GPU_BY_SHAPE && op) fine = shape_of(&row.shape, k, op);
     if (fine && s->by & GPU_BY_GRID)
         fine = dimensions(&row.grid, k, GRID, block, at) && dimensions(&row.block, k, BLOCK, block, at);
@@ -307,11 +325,12 @@ static hd_status add_tables(hd_report *out, kernels *k, hd_error *err)
     HD_TRY(sum_kernels(k, err));
     k->stack_room = STACK_ROOM;
     HD_TRY(gpu_add_aggregate(out, &k->rows, "total", err));
-    const char *more[3] = {NULL};
+    const char *more[4] = {NULL};
     size_t notes = 0;
     if (!k->stack_room) more[notes++] = "not all stacks have a text: they would take too much room";
     if (k->line_of && !k->has_lines)
         more[notes++] = "no launch is within a line of Python: the trace has no frames (with_stack=True)";
+    if (k->group_of && !gpu_has_groups()) more[notes++] = "there are no groups: --groups FILE defines them";
     HD_TRY(gpu_add_notes(out, &report_kernels_about, &k->scope, more, err));
     return report_add_coverage(out, COVERAGE_SHAPES, &k->shaped, "of kernels", err);
 }
@@ -324,7 +343,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     hd_status status =
         gpu_scope_init(&k.scope, input, options,
                        GPU_BY_STEP | GPU_BY_NAME | GPU_BY_SHORT | GPU_BY_OP | GPU_BY_MODULE | GPU_BY_SHAPE |
-                           GPU_BY_GRID | GPU_BY_STREAM | GPU_BY_CLASS | GPU_BY_STACK | GPU_BY_LINE,
+                           GPU_BY_GRID | GPU_BY_STREAM | GPU_BY_CLASS | GPU_BY_STACK | GPU_BY_LINE | GPU_BY_GROUP,
                        err);
     for (int i = 0; i < ARGUMENTS && status == HD_OK; i++) {
         if (!gpu_arg_init(&k.args[i], input->trace, argument_names[i])) status = HD_NOMEM(err);
@@ -332,6 +351,10 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     if (status == HD_OK && k.scope.by & GPU_BY_SHORT) {
         k.short_of = calloc((size_t)hd_trace_string_count(input->trace) + 1, sizeof *k.short_of);
         if (!k.short_of) status = HD_NOMEM(err);
+    }
+    if (status == HD_OK && k.scope.by & GPU_BY_GROUP) {
+        k.group_of = calloc((size_t)hd_trace_string_count(input->trace) + 1, sizeof *k.group_of);
+        if (!k.group_of) status = HD_NOMEM(err);
     }
     if (status == HD_OK) status = add_tables(out, &k, err);
     for (int i = 0; i < ARGUMENTS; i++) gpu_arg_deinit(&k.args[i]);
@@ -347,6 +370,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     hd_large_free(k.stack_of);
     free(k.stack_text.data);
     free(k.short_of);
+    free(k.group_of);
     gpu_scope_deinit(&k.scope);
     return status;
 }
@@ -356,7 +380,8 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 static const hd_report_column columns[] = {
     GPU_COLUMNS_DEVICE,
     {"name", HD_VALUE_STRING,
-     "name of the kernel; with --by short without template arguments and parameters; null with --by line alone",
+     "name of the kernel; with --by short without template arguments and parameters; null with --by line or group "
+     "alone",
      GPU_FILL_OWN(add_name)},
     {"op", HD_VALUE_STRING, "with --by op: the innermost operator around the launch", GPU_FILL(STRING, kernel_row, op)},
     {"module", HD_VALUE_STRING, "with --by module: the nn.Modules around the launch, outermost first",
@@ -389,6 +414,9 @@ static const hd_report_column columns[] = {
      "with --by line: the function of the user's own Python code that launched it, the innermost; of a library where "
      "there is none",
      GPU_FILL(TEXT, kernel_row, line)},
+    {"group", HD_VALUE_STRING,
+     "with --by group: that of --groups FILE, its parents first: model/attention; null: of no group",
+     GPU_FILL(TEXT, kernel_row, group)},
     GPU_COLUMN_DOUBT_OF(GPU_FILL(BITS, kernel_row, doubts, .own = add_doubts)),
     {0},
 };
@@ -400,7 +428,7 @@ static const hd_report_table_about tables[] = {
 };
 
 static const hd_option_about options[] = {
-    GPU_OPTIONS("name, short, op, module, shape, grid, stream, class, stack, line, step"),
+    GPU_OPTIONS("name, short, op, module, shape, grid, stream, class, stack, line, group, step"),
     {0},
 };
 
@@ -408,7 +436,8 @@ const hd_report_about report_kernels_about = {
     .name = "kernels",
     .title = "which kernels take the time",
     .text = "Sums up kernels by name, or by what --by selects: the operator or module that launched them, its "
-            "shapes, grid, stream, class, or the line of the user's code. All kernels count, including those with an "
+            "shapes, grid, stream, class, group (--groups), or the line of the user's code. All kernels count, "
+            "including those with an "
             "unknown launch.",
     .options = options,
     .options_size = sizeof(gpu_options),

@@ -24,7 +24,7 @@ typedef struct flame_question {
 
 static hd_status read_question(flame_question *q, const view_request *request, hd_error *err)
 {
-    static const char *const bys[] = {"nothing", "rank", "device", "stream", "thread", "step", "name", NULL};
+    static const char *const bys[] = {"nothing", "rank", "device", "stream", "thread", "step", "name", "group", NULL};
     const char *ofs[HD_FLAME_OFS + 1] = {0};
     int64_t from, until, reverse;
     unsigned of, by;

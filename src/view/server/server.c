@@ -127,6 +127,7 @@ static hd_status start(hd_view *view, const char *const *paths, size_t count, co
                                           .memory_limit = options->memory_limit,
                                           .expected = is_job ? OPEN_OF_JOB : count,
                                           .binary = options->binary,
+                                          .counters = options->counters,
                                           .traces = options->traces,
                                           .diff_before = (uint32_t)options->diff_before,
                                           .diff_count = options->diff_before ? (uint32_t)count : 0,

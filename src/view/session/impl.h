@@ -30,7 +30,8 @@ typedef struct view_entry {
 struct view_session {
     view_session_options options;
     uint64_t memory_of_one;
-    char *binary; /* of the options */
+    char *binary;   /* of the options */
+    char *counters; /* the pass, as text; NULL: none */
     uint8_t id[16];
     pthread_mutex_t lock;
     pthread_mutex_t failing; /* held while `failed` is called */

@@ -16,6 +16,7 @@
 #include "base/memory/vector.h"
 #include "base/system.h"
 #include "base/text/ends.h"
+#include "heddle/convert.h"
 #include "view/ranks/ranks.h"
 #include "view/session/impl.h"
 #include "view/sql/sql.h"
@@ -95,6 +96,9 @@ static void read_entry(view_entry *entry)
     snprintf(opened, sizeof opened, "/dev/fd/%d", entry->fd);
     hd_status status = hd_trace_read(&trace, entry->fd >= 0 ? opened : entry->path, &options, &err);
     if (status != HD_OK && entry->fd >= 0) snprintf(err.path, sizeof err.path, "%s", entry->name);
+    if (status == HD_OK && entry->path && s->counters &&
+        (status = hd_convert_trace(&trace, entry->path, s->counters, &err)) != HD_OK)
+        hd_trace_free(trace);
     if (status == HD_OK) {
         facts = *hd_trace_facts_of(trace);
         status = view_scene_new(&scene, trace, &err);
@@ -271,7 +275,9 @@ hd_status view_session_new(view_session **out, const view_session_options *optio
     if (options) s->options = *options;
     s->binary = s->options.binary ? strdup(s->options.binary) : NULL;
     bool has_id = getentropy(s->id, sizeof s->id) == 0;
-    if (!has_id || (s->options.binary && !s->binary)) {
+    bool has_counters = !s->options.counters || asprintf(&s->counters, "counters:file=%s", s->options.counters) > 0;
+    if (!has_id || !has_counters || (s->options.binary && !s->binary)) {
+        free(has_counters ? s->counters : NULL);
         view_sql_free(s->sql);
         free(s->binary);
         free(s);
@@ -335,6 +341,7 @@ void view_session_free(view_session *s)
     pthread_mutex_destroy(&s->opening);
     pthread_mutex_destroy(&s->failing);
     pthread_mutex_destroy(&s->lock);
+    free(s->counters);
     free(s->binary);
     free(s);
 }

@@ -21,6 +21,7 @@ typedef struct view_session_options {
     uint64_t memory_limit; /* of all traces; 0: 64 MiB */
     size_t expected;       /* how many will share it; 0: one */
     const char *binary;    /* of those that are added by their path, as in hd_read_options; copied */
+    const char *counters;  /* likewise, as in hd_view_options; copied */
     const char *traces;    /* as in view_ranks_options; copied */
     bool is_stepped;       /* no threads of its own: the caller runs view_session_step */
     uint32_t diff_before;  /* the first traces are the side before of a diff; 0: there is none */

@@ -18,7 +18,7 @@ struct query_options {
     double timeout_s;
     uint64_t rows;
     bool all, strict;
-    const char *binary;
+    const char *binary, *counters;
 };
 
 enum { FORMAT_UNSET = -1 };
@@ -76,6 +76,7 @@ static const cli_option options[] = {
     {.name = "all", .letter = 'a', .kind = CLI_FLAG, FIELD(all), .help = "every row of a table, on a terminal as well"},
     OPTION_STRICT(FIELD(strict)),
     OPTION_BINARY(FIELD(binary)),
+    OPTION_COUNTERS(FIELD(counters)),
     {0},
 };
 
@@ -106,7 +107,11 @@ static hd_status read_inputs(inputs *in, cli_run *run, size_t count)
         hd_trace **trace = &in->traces[in->count];
         status = report_read(trace, run, path,
                              (hd_read_options){.strict = chosen->strict, .binary = chosen->binary, .lazy = true});
-        if (status != HD_OK) break;
+        if (status == HD_OK) status = report_join_counters(trace, run, path, chosen->counters);
+        if (status != HD_OK) {
+            hd_trace_free(*trace);
+            break;
+        }
         in->list[in->count] = (hd_query_input){.trace = *trace, .path = path, .rank = HD_NO_NUMBER};
     }
     return status;

@@ -23,7 +23,7 @@ struct report_options {
     uint64_t rows;
     const char *output, *table;
     bool all, csv, strict;
-    const char *binary;
+    const char *binary, *counters;
     double timeout_s;
 };
 
@@ -79,6 +79,7 @@ static const cli_option options[] = {
      .help = "stop without a result after this time, which includes reading; 0 is never"},
     OPTION_STRICT(.field = offsetof(struct report_options, strict)),
     OPTION_BINARY(.field = offsetof(struct report_options, binary)),
+    OPTION_COUNTERS(.field = offsetof(struct report_options, counters)),
     {0},
 };
 
@@ -516,7 +517,8 @@ static hd_status run_file(report_run *r, cli_run *run, const char *path)
     for (size_t i = 0; i < r->asked->count; i++) read.sources |= r->asked->abouts[i]->wants_sources;
     hd_status status = report_read(&trace, run, path, read);
     if (status != HD_OK) return status;
-    if (r->asked->count > 1) status = hd_launches_new(&launches, trace, &run->err);
+    status = report_join_counters(&trace, run, path, chosen->counters);
+    if (status == HD_OK && r->asked->count > 1) status = hd_launches_new(&launches, trace, &run->err);
     const hd_report_input input = {.trace = trace, .launches = launches, .gpus = r->gpus};
     for (size_t i = 0; i < r->asked->count && status == HD_OK && !run->out_error; i++) {
         if (!r->asked->job || !r->asked->abouts[i]->of_job)
@@ -571,6 +573,9 @@ static int run_files(cli_run *run, const asked *a, hd_report_format format, cons
     bool is_table = a->abouts[0]->table_option != NULL, is_job = a->job || (a->abouts[0]->of_job && a->count == 1);
     size_t files = is_table ? 1 : (size_t)(run->operand_count - a->first);
     report_run r = {.asked = a, .gpus = gpus, .format = format};
+    if (chosen->counters && (is_table || is_job))
+        return cli_usage_error(run,
+                               "--counters is for reports of a trace; heddle convert --counters joins those of a job");
     size_t room = (files + a->ranks.count) * (a->count + a->has_flame);
     r.reports = calloc(room, sizeof *r.reports);
     r.parts = calloc(room, sizeof *r.parts);

@@ -1,0 +1,197 @@
+/* groups.c - groups of kernels that the user defines, as [[group]] of a TOML file
+ *
+ *     [[group]]
+ *     name = "attention"
+ *     patterns = ["flash_fwd*", "*fmha*"]
+ *     parent = "model"          # another group, or a name of its own
+ *     class = "compute"         # or communication, copy, AllReduce …: as a line "CLASS: PATTERN"
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory/vector.h"
+#include "base/text/pattern.h"
+#include "base/text/toml.h"
+#include "heddle/names.h"
+#include "model/class/impl.h"
+
+enum { GROUP_DEPTH = 16, GROUP_LIMIT = 1000, PATH_BYTES = 256 };
+
+typedef struct group {
+    hd_json_span name, parent; /* parent: empty, a group's name, or any */
+    char path[PATH_BYTES];
+} group;
+
+typedef struct group_pattern {
+    const char *glob;
+    size_t group;
+} group_pattern;
+
+/* As the rules of class.c: read before any trace is used. */
+static struct own_groups {
+    group *list;
+    size_t count, capacity;
+    group_pattern *patterns;
+    size_t pattern_count, pattern_capacity;
+    hd_arena texts;
+} own;
+
+enum { KEY_NAME = 1, KEY_PATTERNS = 2, KEY_PARENT = 4, KEY_CLASS = 8 };
+static const char *const keys[] = {"name", "patterns", "parent", "class"};
+
+typedef struct reader {
+    hd_toml toml;
+    const char *head; /* of the [[group]] at hand; NULL: none yet */
+    unsigned seen;
+    size_t first, first_pattern; /* of this file; of this group */
+    hd_json_span class;
+    const char *class_at;
+} reader;
+
+static bool same(hd_json_span a, hd_json_span b)
+{
+    return a.size == b.size && memcmp(a.data, b.data, a.size) == 0;
+}
+
+static hd_status add_pattern(void *user, hd_json_span text, const char *at)
+{
+    const reader *r = user;
+    (void)at;
+    if (!hd_grow((void **)&own.patterns, &own.pattern_capacity, own.pattern_count, sizeof *own.patterns))
+        return HD_NOMEM(r->toml.err);
+    own.patterns[own.pattern_count++] = (group_pattern){text.data, own.count - 1};
+    return HD_OK;
+}
+
+static hd_status finish_group(reader *r)
+{
+    if (!r->head) return HD_OK;
+    if (!(r->seen & KEY_NAME)) return hd_toml_refuse(&r->toml, r->head, "this [[group]] has no name = \"...\"");
+    for (size_t i = r->first; i + 1 < own.count; i++)
+        if (same(own.list[i].name, own.list[own.count - 1].name))
+            return hd_toml_refuse(&r->toml, r->head, "a second [[group]] of that name");
+    for (size_t i = r->first_pattern; r->class.size && i < own.pattern_count; i++) {
+        hd_status status = class_add_rule((hd_string){r->class.data, r->class.size}, own.patterns[i].glob, r->toml.err);
+        if (status == HD_ERR_FORMAT)
+            return hd_toml_refuse(&r->toml, r->class_at,
+                                  "a class is compute, communication, copy, or a collective such as AllReduce");
+        if (status != HD_OK) return status;
+    }
+    return HD_OK;
+}
+
+static hd_status read_head(reader *r)
+{
+    hd_json_span word;
+    const char *at = r->toml.p;
+    HD_TRY(finish_group(r));
+    HD_TRY(hd_toml_head(&word, &r->toml));
+    if (!hd_json_span_is(word, "group")) return hd_toml_refuse(&r->toml, at, "the only kind of table is [[group]]");
+    if (own.count - r->first == GROUP_LIMIT)
+        return hd_error_set(r->toml.err, HD_ERR_LIMIT, r->toml.name, HD_OFFSET_NONE, "more than %d groups",
+                            GROUP_LIMIT);
+    if (!hd_grow((void **)&own.list, &own.capacity, own.count, sizeof *own.list)) return HD_NOMEM(r->toml.err);
+    own.list[own.count++] = (group){0};
+    r->head = at;
+    r->seen = 0;
+    r->class = (hd_json_span){"", 0};
+    r->first_pattern = own.pattern_count;
+    return HD_OK;
+}
+
+static hd_status read_pair(reader *r)
+{
+    const char *at = r->toml.p;
+    hd_json_span key;
+    unsigned which = 0;
+    HD_TRY(hd_toml_key(&key, &r->toml));
+    while (which < 4 && !hd_json_span_is(key, keys[which])) which++;
+    if (which == 4) return hd_toml_refuse(&r->toml, at, "a key is one of name, patterns, parent, class");
+    if (!r->head) return hd_toml_refuse(&r->toml, at, "a line [[group]] must stand before this");
+    if (r->seen & 1u << which) return hd_toml_refuse(&r->toml, at, "'%s' is given a second time", keys[which]);
+    r->seen |= 1u << which;
+    if (1u << which == KEY_PATTERNS)
+        return hd_toml_strings(&r->toml, "patterns are an array of strings: patterns = [\"flash_fwd*\"]", add_pattern,
+                               r);
+    group *g = &own.list[own.count - 1];
+    r->class_at = 1u << which == KEY_CLASS ? r->toml.p : r->class_at;
+    return hd_toml_string(1u << which == KEY_NAME     ? &g->name
+                          : 1u << which == KEY_PARENT ? &g->parent
+                                                      : &r->class,
+                          &r->toml, "a value is a string in double quotes: name = \"attention\"");
+}
+
+/* "model/attention": names of the parents first. */
+static hd_status find_path(const reader *r, group *g)
+{
+    char text[PATH_BYTES];
+    hd_json_span parent = g->parent;
+    snprintf(g->path, sizeof g->path, "%.*s", (int)g->name.size, g->name.data);
+    for (int depth = 0; parent.size; depth++) {
+        if (depth == GROUP_DEPTH || strlen(g->path) + parent.size + 2 > sizeof text)
+            return hd_error_set(r->toml.err, HD_ERR_FORMAT, r->toml.name, HD_OFFSET_NONE,
+                                "group '%.60s': its parents are more than %d, or one another's", g->name.data,
+                                GROUP_DEPTH);
+        snprintf(text, sizeof text, "%.*s/%.150s", (int)parent.size, parent.data, g->path);
+        memcpy(g->path, text, sizeof text);
+        hd_json_span next = {"", 0};
+        for (size_t i = r->first; i < own.count; i++)
+            if (same(own.list[i].name, parent)) next = own.list[i].parent;
+        parent = next;
+    }
+    return HD_OK;
+}
+
+static hd_status read_tables(reader *r)
+{
+    while (hd_toml_more(&r->toml)) {
+        HD_TRY(*r->toml.p == '[' ? read_head(r) : read_pair(r));
+        HD_TRY(hd_toml_end_line(&r->toml));
+    }
+    HD_TRY(finish_group(r));
+    for (size_t i = r->first; i < own.count; i++) {
+        if (own.list[i].name.size + own.list[i].parent.size > PATH_BYTES - 2)
+            return hd_error_set(r->toml.err, HD_ERR_LIMIT, r->toml.name, HD_OFFSET_NONE, "a name over %d bytes",
+                                PATH_BYTES);
+        HD_TRY(find_path(r, &own.list[i]));
+    }
+    return HD_OK;
+}
+
+hd_status class_read_groups(const char *path, hd_error *err)
+{
+    char *text;
+    size_t size;
+    reader r = {.first = own.count};
+    size_t patterns = own.pattern_count;
+    HD_TRY(hd_toml_read_file(&text, &size, path, err));
+    hd_status status = hd_toml_open(&r.toml, text, size, path, &own.texts, err);
+    free(text);
+    if (status != HD_OK) return status;
+    status = read_tables(&r);
+    hd_toml_close(&r.toml);
+    if (status == HD_OK) return HD_OK;
+    own.count = r.first;
+    own.pattern_count = patterns;
+    return status;
+}
+
+bool gpu_has_groups(void)
+{
+    return own.pattern_count > 0;
+}
+
+const char *gpu_group_of_kernel(hd_string name)
+{
+    char text[HD_NAME_BYTES];
+    if (!own.pattern_count) return NULL;
+    size_t size = hd_name_short(text, hd_name_plain(name));
+    for (size_t i = 0; i < own.pattern_count; i++) {
+        const group_pattern *p = &own.patterns[i];
+        if (hd_glob_matches(p->glob, name.data, name.size, false) || hd_glob_matches(p->glob, text, size, false))
+            return own.list[p->group].path;
+    }
+    return NULL;
+}
