@@ -176,7 +176,7 @@ void gpu_aggregate_deinit(gpu_aggregate *aggregate);
 #define GPU_COLUMNS_DEVICE                                                                                             \
     {"rank", HD_VALUE_INT, "null: unknown", GPU_FILL(RANK, gpu_key, device)},                                          \
         {"device", HD_VALUE_INT, "null: the process has no device number", GPU_FILL(DEVICE, gpu_key, device)},         \
-        {"process", HD_VALUE_STRING, "process id, if the device has no number; else null",                    \
+        {"process", HD_VALUE_STRING, "process id, if the device has no number; else null",                             \
          GPU_FILL(PROCESS, gpu_key, device)},                                                                          \
         GPU_COLUMNS_STEP(gpu_key)
 #define GPU_COLUMNS_ROW                                                                                                \
@@ -215,7 +215,7 @@ bool gpu_note_unexamined(char *out, size_t size, const hd_graph *graph);
 extern const hd_report_column gpu_notes_columns[];
 #define GPU_NOTES                                                                                                      \
     {                                                                                                                  \
-        "notes", "data that the trace does not contain; figures that need it are null above", gpu_notes_columns                       \
+        "notes", "data that the trace does not contain; figures that need it are null above", gpu_notes_columns        \
     }
 
 #endif

@@ -26,7 +26,7 @@ enum { CHECK_ITEMS = 4096, ARGUMENTS_MAX = 3 };
     }
 #define PARTITION_BY                                                                                                   \
     {                                                                                                                  \
-        "partition_by", "TEXT", "a column of both queries: only rows with equal values in it are joined", true                       \
+        "partition_by", "TEXT", "a column of both queries: only rows with equal values in it are joined", true         \
     }
 
 static const hd_query_column_about union_columns[] = {

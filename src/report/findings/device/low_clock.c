@@ -31,7 +31,7 @@ typedef struct series {
 typedef struct clocks {
     series clock, limit, reasons; /* limit: the highest clock that it may have */
     double highest;
-    int64_t apart; /* two samples at most */
+    int64_t apart;   /* two samples at most */
     bool is_unknown; /* several processes have a clock, and neither says of which GPU */
 } clocks;
 
@@ -103,7 +103,8 @@ static bool read_counters(clocks *all, const findings *f)
             uint32_t device = device_of(f, event.track);
             if (device == HD_NONE || (kind == HD_COUNTER_CLOCK && value <= 0)) continue;
             clocks *c = &all[device];
-            c->is_unknown |= kind == HD_COUNTER_CLOCK && c->clock.count && is_of_another(trace, event.track, c->clock.track);
+            c->is_unknown |=
+                kind == HD_COUNTER_CLOCK && c->clock.count && is_of_another(trace, event.track, c->clock.track);
             fine = add_sample(kind == HD_COUNTER_CLOCK     ? &c->clock
                               : kind == HD_COUNTER_REASONS ? &c->reasons
                                                            : &c->limit,
