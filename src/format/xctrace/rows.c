@@ -263,7 +263,7 @@ static hd_status add_range(event *e)
 hd_status xctrace_add_row(xctrace_reader *r, const xctrace_table *table, const uint32_t *cells, uint32_t count)
 {
     event e = {.r = r, .table = table, .cells = cells, .count = count < XCTRACE_COLUMNS ? count : XCTRACE_COLUMNS};
-    if (!count) return HD_OK;
+    if (!count) return xctrace_note(r, "xctrace.row-without-cells", HD_LEDGER_LOSS, HD_OFFSET_NONE);
     r->rows++;
     if (e.count < count) HD_TRY(xctrace_note(r, "xctrace.columns-lost", HD_LEDGER_LOSS, HD_OFFSET_NONE));
     HD_TRY(set_times(&e));
