@@ -42,7 +42,7 @@ static void test_report__cells_are_exact(void **state)
     has(answer, "{\"name\":\"total\",\"type\":\"duration\"");
     has(answer,
         "[null,0,null,null,null,\"<b>gemm\",null,null,null,null,null,null,null,null,80,10000,1,10000,10000,10000,10000,"
-        "null,null,null,null,1,null,null]");
+        "null,null,null,null,1,null,null,null]");
     answer = maker_ask(&m, view_route_report, "name=timeline&width=1");
     has(answer, "[0,0,0,32500,12500,\"<b>gemm\",10000]"); /* the cell of stream 7 */
     maker_close(&m);

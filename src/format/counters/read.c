@@ -374,9 +374,10 @@ static hd_status finish(counters_reader *r, uint64_t input_bytes)
     const char *from = r->times.clock == COUNTERS_DAY    ? "day"
                        : r->times.clock == COUNTERS_ROWS ? "rows"
                                                          : r->times.first_date;
-    if (r->times.clock > COUNTERS_UNIX)
-        hd_builder_metadata(r->builder, hd_builder_intern_text(r->builder, HD_COUNTERS_CLOCK),
-                            hd_intern_format(r->builder, "\"%s\"", from), true);
+    if (r->times.clock > COUNTERS_UNIX) {
+        uint32_t key = hd_builder_intern_text(r->builder, HD_COUNTERS_CLOCK);
+        hd_builder_metadata(r->builder, key, hd_intern_format(r->builder, "\"%s\"", from), true);
+    }
     for (size_t i = 0; i < COUNTERS_CODES; i++)
         if (r->tally[i].count)
             hd_builder_ledger(r->builder, "counters", codes[i].code, codes[i].level, r->tally[i].count,

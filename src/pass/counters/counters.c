@@ -211,7 +211,8 @@ static hd_status copy_counters(joiner *j, hd_builder *builder)
         char name[48];
         if (!j->keep[i] || j->devices[i] == HD_NO_NUMBER) continue;
         snprintf(name, sizeof name, "GPU %" PRId64 " counters", j->devices[i]);
-        hd_builder_name_track(builder, hd_copy_track(copy, i), hd_builder_intern_text(builder, name));
+        uint32_t id = hd_builder_intern_text(builder, name);
+        hd_builder_name_track(builder, hd_copy_track(copy, i), id);
     }
     hd_copy_free(copy);
     return status;

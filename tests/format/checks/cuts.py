@@ -32,6 +32,7 @@ def is_json(text):
 # By format: does a record end there? Folded stacks are made by scripts, which leave out the last end of line as well.
 ENDS = {
     "chrome": lambda cut: cut.lstrip()[:1] == b"[" and is_json(cut.rstrip().rstrip(b",") + b"]"),
+    "counters": lambda cut: cut[-1:] == b"\n",
     "cupti": lambda cut: cut.rstrip(b"\n")[-1:] == b"}" or cut[-1:] == b"\n",
     "folded": lambda cut: True,
     "ftrace": lambda cut: cut[-1:] == b"\n",
