@@ -8,6 +8,7 @@
 #include "base/text/decimal.h"
 #include "format/args.h"
 #include "format/ascend/ascend.h"
+#include "format/numbers.h"
 #include "model/roles/trace_roles.h"
 
 #define COLUMNS(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -233,11 +234,11 @@ static void name_track(sq_reader *reader, const sq_track *t, uint64_t kind)
     case ASCEND_NPU:
         hd_builder_name_track(b, t->track, sq_intern(b, "NPU %lld", (long long)n[0]));
         hd_builder_label_track(b, t->track, hd_builder_intern_text(b, "NPU"));
-        hd_builder_sort_track(b, t->track, DEVICES + n[0]);
+        hd_sort_numbered(b, t->track, DEVICES, n[0]);
         break;
     case ASCEND_COUNTERS:
         hd_builder_name_track(b, t->track, (uint32_t)n[1]);
-        hd_builder_sort_track(b, t->track, COUNTERS + (n[0] == HD_NO_NUMBER ? -1 : n[0]));
+        hd_sort_numbered(b, t->track, COUNTERS, n[0] == HD_NO_NUMBER ? -1 : n[0]);
         break;
     case ASCEND_TOLD:
         hd_builder_name_track(b, t->track, (uint32_t)n[1]);

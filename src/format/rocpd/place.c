@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "format/numbers.h"
 #include "format/rocpd/rocpd.h"
 
 /* ---- where ---- */
@@ -325,7 +326,7 @@ static void name_queue(sq_reader *reader, const sq_track *t)
     hd_builder_sort_track(b, t->track, n[1]);
     if (process == HD_NONE) return;
     hd_builder_name_track(b, process, sq_intern(b, "GPU %lld", (long long)n[0]));
-    hd_builder_sort_track(b, process, DEVICES + n[0]);
+    hd_sort_numbered(b, process, DEVICES, n[0]);
 }
 
 void rocpd_name_tracks(sq_reader *reader, const sq_worker *w)

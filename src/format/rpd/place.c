@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "format/numbers.h"
 #include "format/rpd/rpd.h"
 #include "trace/text.h"
 
@@ -173,7 +174,7 @@ void rpd_name_tracks(sq_reader *reader, const sq_worker *w)
         if (t->track == HD_NONE || key->b == RPD_THREAD) continue;
         if (key->b == RPD_MONITOR) {
             hd_builder_name_track(b, t->track, (uint32_t)n[0]);
-            hd_builder_sort_track(b, t->track, MONITORS + n[1]);
+            hd_sort_numbered(b, t->track, MONITORS, n[1]);
             continue;
         }
         uint32_t process = hd_builder_track(b, sq_text_ident(b, "GPU %lld", (long long)n[0]), (hd_ident){0}, true);
@@ -182,6 +183,6 @@ void rpd_name_tracks(sq_reader *reader, const sq_worker *w)
         hd_builder_sort_track(b, t->track, n[1]);
         if (process == HD_NONE) continue;
         hd_builder_name_track(b, process, sq_intern(b, "GPU %lld", (long long)n[0]));
-        hd_builder_sort_track(b, process, DEVICES + n[0]);
+        hd_sort_numbered(b, process, DEVICES, n[0]);
     }
 }
