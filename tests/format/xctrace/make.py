@@ -124,10 +124,11 @@ def bomb():
 
 
 def detail():
-    """Leaks: a detail of a track, whose rows are attributes"""
+    """a table, and Leaks: a detail of a track, whose rows are attributes"""
     row = '<row leaked-object="Malloc %d Bytes" size="%d" responsible-frame="%s" count="%d" responsible-library="app"/>'
-    return ("<?xml version=\"1.0\"?>\n<trace-query-result>\n<node xpath='//trace-toc[1]/run[1]/tracks[1]/track[1]/details[1]/detail[1]'>"
-            + row % (48, 48, "make_widget", 1) + row % (16, 48, "grow", 3) + "</node>\n</trace-query-result>\n")
+    rows = row % (48, 48, "make_widget", 1) + row % (16, 48, "grow", 3)
+    node = f"<node xpath='//trace-toc[1]/run[1]/tracks[1]/track[1]/details[1]/detail[1]'>{rows}</node>\n"
+    return samples().replace("</trace-query-result>", node + "</trace-query-result>")
 
 
 FIXTURES = {"metal": metal, "edge-samples": samples, "bad-row": broken, "bad-deep": deep, "bad-detail": detail, "doctype": bomb}
