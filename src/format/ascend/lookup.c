@@ -225,7 +225,6 @@ static void set_rank(sq_reader *reader, uint32_t track, int64_t device)
 
 static void name_track(sq_reader *reader, const sq_track *t, uint64_t kind)
 {
-    enum { DEVICES = 5000000, COUNTERS = 6000000 };
     hd_builder *b = reader->builder;
     const int64_t *n = t->numbers;
     if (kind == ASCEND_THREAD || t->track == HD_NONE) return;
@@ -234,11 +233,11 @@ static void name_track(sq_reader *reader, const sq_track *t, uint64_t kind)
     case ASCEND_NPU:
         hd_builder_name_track(b, t->track, sq_intern(b, "NPU %lld", (long long)n[0]));
         hd_builder_label_track(b, t->track, hd_builder_intern_text(b, "NPU"));
-        hd_sort_numbered(b, t->track, DEVICES, n[0]);
+        hd_sort_numbered(b, t->track, HD_SORT_DEVICES, n[0]);
         break;
     case ASCEND_COUNTERS:
         hd_builder_name_track(b, t->track, (uint32_t)n[1]);
-        hd_sort_numbered(b, t->track, COUNTERS, n[0] == HD_NO_NUMBER ? -1 : n[0]);
+        hd_sort_numbered(b, t->track, HD_SORT_MONITORS, n[0] == HD_NO_NUMBER ? -1 : n[0]);
         break;
     case ASCEND_TOLD:
         hd_builder_name_track(b, t->track, (uint32_t)n[1]);

@@ -11,10 +11,11 @@
 #include "base/memory/vector.h"
 #include "format/capture/capture.h"
 #include "format/capture/stacks.h"
+#include "format/numbers.h"
 #include "trace/chunk.h"
 #include "trace/text.h"
 
-enum { FACTS_MAX = 4096, JSON_DEPTH = 512, DEVICE_SORT = 5000000 };
+enum { FACTS_MAX = 4096, JSON_DEPTH = 512 };
 
 typedef struct track {
     uint32_t track;
@@ -171,7 +172,7 @@ static uint32_t device_track(capture_lists *lists, uint64_t device, hd_ident tid
     uint32_t process = hd_builder_track(lists->builder, pid, (hd_ident){0}, true);
     if (process == HD_NONE) return process;
     hd_builder_name_track(lists->builder, process, text);
-    hd_builder_sort_track(lists->builder, process, DEVICE_SORT + (int64_t)device);
+    hd_sort_numbered(lists->builder, process, HD_SORT_DEVICES, device);
     return tid.type == HD_IDENT_NONE ? process : hd_builder_track(lists->builder, pid, tid, false);
 }
 

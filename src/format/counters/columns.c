@@ -7,8 +7,9 @@
 #include "base/text/ends.h"
 #include "format/counters/counters.h"
 #include "format/lookalikes.h"
+#include "trace/text.h"
 
-static bool is_text(hd_string text, const char *other)
+bool counters_is_text(hd_string text, const char *other)
 {
     return text.size == strlen(other) && strncasecmp(text.data, other, text.size) == 0;
 }
@@ -83,7 +84,7 @@ static counters_role role_of(hd_string title)
         {"gpu_name", COUNTERS_LABEL},
     };
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
-        if (is_text(title, roles[i].name)) return roles[i].role;
+        if (counters_is_text(title, roles[i].name)) return roles[i].role;
     }
     return COUNTERS_VALUE;
 }
@@ -96,7 +97,7 @@ static hd_string unit_of_dcgm(hd_string title)
                                            {"FBFRE", "MiB"}, {"TOTEC", "mJ"},  {"PCITX", "B/s"}, {"PCIRX", "B/s"},
                                            {"NVLTX", "B/s"}, {"NVLRX", "B/s"}};
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        if (is_text(title, units[i][0])) return (hd_string){units[i][1], strlen(units[i][1])};
+        if (counters_is_text(title, units[i][0])) return (hd_string){units[i][1], strlen(units[i][1])};
     }
     return (hd_string){"", 0};
 }
@@ -107,7 +108,7 @@ counters_column counters_column_of(hd_builder *builder, hd_string title, hd_stri
     if (column.role != COUNTERS_VALUE) return column;
     hd_string own = cut_unit(&title);
     if (!unit.size) unit = own.size ? own : unit_of_dcgm(title);
-    if (is_text(unit, "bool") || is_text(unit, "idx")) unit.size = 0;
+    if (counters_is_text(unit, "bool") || counters_is_text(unit, "idx")) unit.size = 0;
     column.title = intern_text(builder, title.data, title.size);
     if (unit.size) column.name = counters_name(builder, title, unit);
     return column;
@@ -122,20 +123,13 @@ static hd_string first_line(const char **at, const char *end)
     return hd_text_trim(start, (size_t)((stop ? stop : end) - start));
 }
 
-static bool holds_word(hd_string line, const char *word)
-{
-    return memmem(line.data, line.size, word, strlen(word)) != NULL;
-}
-
 /* Words for what monitors measure, in the first row of a table. */
 static bool is_measure(hd_string title)
 {
-    static const char *const words[] = {"utilization", "clocks", "power",       "temperature", "memory.", "fan",
-                                        "Temperature", "Power",  "clock speed", "GPU use",     "_clk",    "gfx"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        if (holds_word(title, words[i])) return true;
-    }
-    return false;
+    static const char *const words[] = {"utilization", "clocks",      "power", "temperature", "memory.",
+                                        "fan",         "Temperature", "Power", "clock speed", "GPU use",
+                                        "_clk",        "gfx",         NULL};
+    return hd_string_holds_any(title, words);
 }
 
 static bool is_header(const hd_string *fields, size_t count)
@@ -174,10 +168,10 @@ counters_dialect counters_dialect_of(const unsigned char *head, size_t size)
     if (at < end && hd_lookalike_is_metrics(at, (size_t)(end - at))) return COUNTERS_METRICS;
     hd_string line = first_line(&at, end), next = first_line(&at, end);
     if (line.size && *line.data == '#') {
-        bool has_numbers = next.size && *next.data == '#' && holds_word(next, "Idx");
+        bool has_numbers = next.size && *next.data == '#' && hd_string_holds(next, "Idx");
         line = hd_text_trim(line.data + 1, line.size - 1);
         if (hd_starts_with(line.data, line.size, "Entity")) return COUNTERS_DCGMI;
-        return has_numbers && holds_word(line, "gpu") ? COUNTERS_DMON : COUNTERS_NONE;
+        return has_numbers && hd_string_holds(line, "gpu") ? COUNTERS_DMON : COUNTERS_NONE;
     }
     size_t count = counters_split(fields, line.data, line.size, true);
     if (count == SIZE_MAX) return COUNTERS_NONE;

@@ -43,6 +43,8 @@ typedef struct counters_column {
     uint32_t name;  /* string, with the unit; HD_STRING_NONE until a value with a unit, or without, is read */
 } counters_column;
 
+/* Whether two texts are equal but for case. */
+bool counters_is_text(hd_string text, const char *other);
 /* Splits at commas or blanks; at most COUNTERS_FIELDS. Returns how many; SIZE_MAX: more. */
 size_t counters_split(hd_string *fields, const char *text, size_t size, bool commas);
 /* What a column of that name is; `unit` is of the row below it, or empty. */

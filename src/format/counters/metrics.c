@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/text/ends.h"
 #include "format/counters/counters.h"
+#include "trace/text.h"
 
 typedef struct metric {
     hd_string name, gpu, instance, model, value, time;
@@ -47,13 +48,6 @@ static bool take_label(hd_string *name, hd_string *value, hd_string *rest)
     return true;
 }
 
-static bool is_any(hd_string text, const char *const *words)
-{
-    for (; *words; words++)
-        if (text.size == strlen(*words) && memcmp(text.data, *words, text.size) == 0) return true;
-    return false;
-}
-
 /* Labels that distinguish counters go to r->id. */
 static void sort_label(counters_reader *r, metric *m, hd_string name, hd_string value)
 {
@@ -77,14 +71,14 @@ static void sort_label(counters_reader *r, metric *m, hd_string name, hd_string 
                                          "exported_namespace",
                                          "exported_pod",
                                          NULL};
-    if (is_any(name, numbers)) {
+    if (hd_string_is_any(name, numbers)) {
         m->gpu = value;
         m->is_gpu = true;
-    } else if (is_any(name, instances)) {
+    } else if (hd_string_is_any(name, instances)) {
         m->instance = value;
-    } else if (is_any(name, models)) {
+    } else if (hd_string_is_any(name, models)) {
         m->model = value;
-    } else if (!is_any(name, places)) {
+    } else if (!hd_string_is_any(name, places)) {
         if (r->id.size) hd_bytes_put(&r->id, ",", 1);
         hd_bytes_put(&r->id, name.data, name.size);
         hd_bytes_put(&r->id, "=", 1);
@@ -151,7 +145,7 @@ hd_status counters_metrics_line(counters_reader *r, const hd_line *line)
     hd_string text = hd_text_trim(line->text, line->size);
     if (*text.data == '#') {
         hd_string rest = {text.data + 1, text.size - 1}, word = take_word(&rest);
-        if (word.size == 4 && memcmp(word.data, "HELP", 4) == 0) take_help(r, rest);
+        if (hd_string_is(word, "HELP")) take_help(r, rest);
         return HD_OK;
     }
     bool is_metric = parse_metric(r, &m, text);

@@ -2,15 +2,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/error.h"
 #include "base/text/ends.h"
 #include "format/counters/counters.h"
 #include "format/format.h"
+#include "format/numbers.h"
 #include "trace/clock.h"
+#include "trace/text.h"
 
-enum { NUMBER_BYTES = 100, SORT_FIRST = 6000000 }; /* monitors are below all other processes */
+enum { NUMBER_BYTES = 100 };
 
 /* ---- what is counted ---- */
 
@@ -44,9 +45,8 @@ static bool is_unit(const char *text, size_t size)
 
 static bool is_one_of(hd_string text, const char *const *words)
 {
-    for (; *words; words++)
-        if (text.size == strlen(*words) && strncasecmp(text.data, *words, text.size) == 0) return true;
-    return false;
+    while (*words && !counters_is_text(text, *words)) words++;
+    return *words != NULL;
 }
 
 counters_value counters_parse_value(hd_string text)
@@ -119,9 +119,9 @@ uint32_t counters_track(counters_reader *r, hd_string gpu, hd_string label)
     if (name == HD_STRING_NONE) return HD_NONE;
     uint32_t track = hd_builder_track(r->builder, (hd_ident){HD_IDENT_STRING, name}, (hd_ident){0}, true);
     if (track == HD_NONE) return track;
-    if (!hd_text_int(&number, gpu.data, gpu.size) || number < 0 || number > SORT_FIRST) number = 0;
+    if (!hd_text_int(&number, gpu.data, gpu.size) || number < 0 || number > HD_SORT_MONITORS) number = 0;
     hd_builder_name_track(r->builder, track, name);
-    hd_builder_sort_track(r->builder, track, SORT_FIRST + number);
+    hd_sort_numbered(r->builder, track, HD_SORT_MONITORS, number);
     if (label.size) hd_builder_label_track(r->builder, track, hd_args_intern(&r->args, label.data, label.size));
     return track;
 }
@@ -308,7 +308,7 @@ static bool is_head(counters_reader *r, hd_string text)
 static hd_status add_entity(counters_reader *r, hd_string *fields, size_t count, const hd_line *line)
 {
     char entity[64];
-    if (count && strncasecmp(fields[0].data, "Id", fields[0].size) == 0 && fields[0].size == 2) {
+    if (count && counters_is_text(fields[0], "Id")) {
         set_units(r, fields, count);
         return HD_OK;
     }
@@ -316,7 +316,7 @@ static hd_status add_entity(counters_reader *r, hd_string *fields, size_t count,
         counters_count(r, LOST_LINES, line);
         return HD_OK;
     }
-    bool is_gpu = fields[0].size == 3 && memcmp(fields[0].data, "GPU", 3) == 0;
+    bool is_gpu = hd_string_is(fields[0], "GPU");
     int size = snprintf(entity, sizeof entity, "%.*s %.*s", (int)fields[0].size, fields[0].data, (int)fields[1].size,
                         fields[1].data);
     if (!is_gpu) fields[1] = (hd_string){entity, (size_t)size};

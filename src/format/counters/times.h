@@ -1,6 +1,6 @@
 /* times.h - times of counters as monitors write them
  *
- * A file has one clock: that of its first time. What has another one is damage.
+ * All times of a file are on the clock of its first time. A time on another clock is damage.
  */
 #ifndef HD_FORMAT_COUNTERS_TIMES_H
 #define HD_FORMAT_COUNTERS_TIMES_H

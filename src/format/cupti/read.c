@@ -17,6 +17,7 @@
 #include "base/memory/vector.h"
 #include "base/pipeline.h"
 #include "format/cupti/cupti.h"
+#include "format/numbers.h"
 
 enum { PIECE_SMALLEST = 1 << 18, PIECE_LARGEST = 1 << 22, HEAD_BYTES = 1 << 18 };
 
@@ -220,7 +221,7 @@ static hd_status name_devices(reader *r)
         uint32_t process = hd_builder_track(r->builder, pid, (hd_ident){0}, true);
         if (process == HD_NONE) return HD_NOMEM(r->err);
         hd_builder_name_track(r->builder, process, name);
-        hd_builder_sort_track(r->builder, process, 5000000 + track.device);
+        hd_sort_numbered(r->builder, process, HD_SORT_DEVICES, track.device);
     }
     return HD_OK;
 }

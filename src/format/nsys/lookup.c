@@ -231,7 +231,7 @@ static void name_queue(sq_reader *reader, const sq_track *t)
     uint32_t process = hd_builder_track(b, track.pid, (hd_ident){0}, true);
     if (process == HD_NONE) return;
     hd_builder_name_track(b, process, sq_intern(b, "GPU %lld", (long long)n[1]));
-    hd_sort_numbered(b, process, 5000000, n[1]);
+    hd_sort_numbered(b, process, HD_SORT_DEVICES, n[1]);
 }
 
 static void name_tracks(sq_reader *reader, const sq_worker *w)

@@ -317,7 +317,6 @@ static void name_host(sq_reader *reader, const sq_track *t)
 
 static void name_queue(sq_reader *reader, const sq_track *t)
 {
-    enum { DEVICES = 5000000 };
     hd_builder *b = reader->builder;
     const int64_t *n = t->numbers; /* device, queue, texts of pid and name */
     uint32_t process = hd_builder_track(b, (hd_ident){HD_IDENT_STRING, (uint32_t)n[2]}, (hd_ident){0}, true);
@@ -326,7 +325,7 @@ static void name_queue(sq_reader *reader, const sq_track *t)
     hd_builder_sort_track(b, t->track, n[1]);
     if (process == HD_NONE) return;
     hd_builder_name_track(b, process, sq_intern(b, "GPU %lld", (long long)n[0]));
-    hd_sort_numbered(b, process, DEVICES, n[0]);
+    hd_sort_numbered(b, process, HD_SORT_DEVICES, n[0]);
 }
 
 void rocpd_name_tracks(sq_reader *reader, const sq_worker *w)

@@ -154,7 +154,7 @@ static uint32_t make_device(rocprof_run *run, int64_t device)
     uint32_t process = hd_builder_track(run->builder, device_ident(run, device), (hd_ident){0}, true);
     if (process == HD_NONE) return HD_NONE;
     hd_builder_name_track(run->builder, process, hd_intern_format(run->builder, "GPU %lld", (long long)device));
-    hd_sort_numbered(run->builder, process, 5000000, device);
+    hd_sort_numbered(run->builder, process, HD_SORT_DEVICES, device);
     return process;
 }
 

@@ -165,7 +165,6 @@ const char *rpd_place_monitor(sq_worker *w)
 
 void rpd_name_tracks(sq_reader *reader, const sq_worker *w)
 {
-    enum { DEVICES = 5000000, MONITORS = 6000000 };
     hd_builder *b = reader->builder;
     for (size_t e = 0; e < w->track_index.count; e++) {
         const hd_map_entry *key = &w->track_index.entries[e];
@@ -174,7 +173,7 @@ void rpd_name_tracks(sq_reader *reader, const sq_worker *w)
         if (t->track == HD_NONE || key->b == RPD_THREAD) continue;
         if (key->b == RPD_MONITOR) {
             hd_builder_name_track(b, t->track, (uint32_t)n[0]);
-            hd_sort_numbered(b, t->track, MONITORS, n[1]);
+            hd_sort_numbered(b, t->track, HD_SORT_MONITORS, n[1]);
             continue;
         }
         uint32_t process = hd_builder_track(b, sq_text_ident(b, "GPU %lld", (long long)n[0]), (hd_ident){0}, true);
@@ -183,6 +182,6 @@ void rpd_name_tracks(sq_reader *reader, const sq_worker *w)
         hd_builder_sort_track(b, t->track, n[1]);
         if (process == HD_NONE) continue;
         hd_builder_name_track(b, process, sq_intern(b, "GPU %lld", (long long)n[0]));
-        hd_sort_numbered(b, process, DEVICES, n[0]);
+        hd_sort_numbered(b, process, HD_SORT_DEVICES, n[0]);
     }
 }

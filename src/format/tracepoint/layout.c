@@ -18,6 +18,7 @@
 #include "format/numbers.h"
 #include "format/stack_text.h"
 #include "format/tracepoint/tracepoint.h"
+#include "trace/text.h"
 
 enum { FIELDS_MAX = 256, FIELD_BYTES_MAX = 1 << 20 };
 
@@ -45,11 +46,6 @@ static bool number_behind(int64_t *out, hd_string line, const char *word)
     return hd_text_int(out, text.data, text.size);
 }
 
-static bool holds(hd_string text, const char *word)
-{
-    return memmem(text.data, text.size, word, strlen(word)) != NULL;
-}
-
 /* "unsigned short common_type", "char prev_comm[16]", "__data_loc char[] name" -> the name and how it is stored. */
 static hd_string declare(tp_field *field, hd_string text, bool is_signed)
 {
@@ -59,7 +55,7 @@ static hd_string declare(tp_field *field, hd_string text, bool is_signed)
     size_t at = name.size;
     while (at && name.data[at - 1] != ' ' && name.data[at - 1] != '*') at--;
     name = (hd_string){name.data + at, name.size - at};
-    bool is_chars = holds((hd_string){text.data, at}, "char");
+    bool is_chars = hd_string_holds((hd_string){text.data, at}, "char");
     field->is_text = is_chars;
     if (hd_starts_with(text.data, text.size, "__data_loc"))
         field->kind = TP_DYNAMIC;

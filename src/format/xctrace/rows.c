@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "format/numbers.h"
 #include "format/stack_text.h"
 #include "format/xctrace/xctrace.h"
 
@@ -121,7 +122,7 @@ static hd_status place_on_queue(event *e)
     if (process == HD_NONE || e->row.track == HD_NONE) return HD_NOMEM(r->err);
     if (hd_map_get(&number, &r->named, e->row.track, 0)) return HD_OK;
     hd_builder_set_stream(b, e->row.track, device, stream);
-    hd_builder_sort_track(b, process, 5000000 + (int64_t)device);
+    hd_sort_numbered(b, process, HD_SORT_DEVICES, device);
     if (gpu.size) hd_builder_label_track(b, process, hd_builder_intern(b, gpu.data, gpu.size));
     HD_TRY(name_track(r, process, (hd_string){text, (size_t)size}, ""));
     return name_track(r, e->row.track, channel, "");

@@ -3,12 +3,7 @@
 
 #include <string.h>
 
-static bool has_any(hd_string name, const char *const *words)
-{
-    for (; *words; words++)
-        if (memmem(name.data, name.size, *words, strlen(*words))) return true;
-    return false;
-}
+#include "trace/text.h"
 
 hd_counter_kind hd_counter_kind_of(hd_string name)
 {
@@ -21,10 +16,11 @@ hd_counter_kind hd_counter_kind_of(hd_string name)
     static const char *const of_others[] = {"Mem",     "mem",   "DRAM",         "level", "reasons",
                                             "REASONS", "video", "applications", NULL};
     static const char *const max[] = {"max", "MAX", "Max", NULL};
-    if (has_any(name, reasons)) return HD_COUNTER_REASONS;
-    if (!has_any(name, whole) && (!has_any(name, clock) || !has_any(name, of_gpu))) return HD_COUNTER_OTHER;
-    if (has_any(name, of_others)) return HD_COUNTER_OTHER;
-    return has_any(name, max) ? HD_COUNTER_CLOCK_MAX : HD_COUNTER_CLOCK;
+    if (hd_string_holds_any(name, reasons)) return HD_COUNTER_REASONS;
+    if (!hd_string_holds_any(name, whole) && (!hd_string_holds_any(name, clock) || !hd_string_holds_any(name, of_gpu)))
+        return HD_COUNTER_OTHER;
+    if (hd_string_holds_any(name, of_others)) return HD_COUNTER_OTHER;
+    return hd_string_holds_any(name, max) ? HD_COUNTER_CLOCK_MAX : HD_COUNTER_CLOCK;
 }
 
 int64_t hd_counter_device(hd_string process_name)

@@ -1,5 +1,6 @@
 /* frames.c - places in the names of frames; frameworks, libraries and Python's own modules by their files */
 #include "model/roles/frames.h"
+#include "trace/text.h"
 
 #include <string.h>
 
@@ -33,11 +34,6 @@ static const char *const own[] = {"_weakrefset", "abc",        "argparse",    "a
                                   "traceback",   "types",      "typing",      "unittest",
                                   "urllib",      "uuid",       "warnings",    "weakref",
                                   "zipfile"};
-
-static bool contains(hd_string text, const char *word)
-{
-    return text.size && memmem(text.data, text.size, word, strlen(word)) != NULL;
-}
 
 #define HAS(list, part) has_word(list, sizeof(list) / sizeof *(list), part)
 static bool has_word(const char *const *list, size_t count, hd_string part)
@@ -153,7 +149,7 @@ hd_frame_level hd_frame_level_of(hd_string name)
         at += strlen(folders[i]);
         path = (hd_string){at, path.size - (size_t)(at - path.data)};
     }
-    if (!is_installed && contains(path, "/lib/python3")) return HD_FRAME_BELOW;
+    if (!is_installed && hd_string_holds(path, "/lib/python3")) return HD_FRAME_BELOW;
     size_t first = 0;
     while (first < path.size && path.data[first] != '/') first++;
     bool is_file = first == path.size;

@@ -443,14 +443,9 @@ bool findings_begins(hd_string text, const char *word)
     return text.size >= size && memcmp(text.data, word, size) == 0;
 }
 
-bool findings_contains(hd_string text, const char *word)
-{
-    return text.size && memmem(text.data, text.size, word, strlen(word)) != NULL;
-}
-
 bool findings_has(hd_string text, const char *const *words, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (findings_contains(text, words[i])) return true;
+        if (hd_string_holds(text, words[i])) return true;
     return false;
 }

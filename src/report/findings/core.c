@@ -203,9 +203,11 @@ uint32_t findings_sync_of(const findings *f, uint64_t row)
 
 /* ---- names ---- */
 
+/* And whether a slice is a function of Python: readers may bring the category's name without such a slice. */
 static bool mark_names(findings *f)
 {
     enum { CHUNK = 2048 };
+    const uint32_t python = hd_trace_find_string(f->scope.trace, "python_function", 15);
     const hd_trace *trace = f->scope.trace;
     const hd_launches *l = f->scope.launches;
     size_t work = 0; /* the next, by row */
@@ -222,6 +224,9 @@ static bool mark_names(findings *f)
                 if ((uint32_t)names[i] != HD_STRING_NONE)
                     f->names[names[i]] |= is_work ? FINDINGS_OF_WORK : FINDINGS_OF_OTHERS;
             }
+            if (python == HD_NONE || f->is_slowed) continue;
+            hd_column_decode(names, &block->columns[HD_COL_CATEGORY], first, count);
+            for (uint32_t i = 0; i < count; i++) f->is_slowed |= (uint32_t)names[i] == python;
         }
         hd_trace_release(trace, block);
     }
@@ -229,25 +234,11 @@ static bool mark_names(findings *f)
     return names && f->names;
 }
 
-/* Whether a slice is a function of Python. That the category is among the strings says nothing: readers know it. */
-static bool has_python(const hd_trace *trace)
-{
-    bool found = false;
-    uint32_t category = hd_trace_find_string(trace, "python_function", 15);
-    for (size_t b = 0; category != HD_NONE && !found && b < hd_trace_block_count(trace, HD_KIND_SLICE); b++) {
-        const hd_block *block = hd_trace_block_at(trace, HD_KIND_SLICE, b);
-        for (uint32_t i = 0; i < block->row_count && !found; i++)
-            found = (uint32_t)hd_column_at(&block->columns[HD_COL_CATEGORY], i) == category;
-        hd_trace_release(trace, block);
-    }
-    return found;
-}
-
 static bool uses_torch(const findings *f)
 {
     for (uint32_t i = 0; i < hd_trace_string_count(f->scope.trace); i++) {
         hd_string name = hd_trace_string(f->scope.trace, i);
-        if (f->names[i] && (findings_begins(name, "aten::") || findings_contains(name, "at::native::"))) return true;
+        if (f->names[i] && (findings_begins(name, "aten::") || hd_string_holds(name, "at::native::"))) return true;
     }
     return false;
 }
@@ -329,7 +320,6 @@ hd_status findings_prepare(findings *f, const hd_report_input *input, const gpu_
     f->is_complete = !g->waits_without_work && !g->works_without_launch && !g->suspect_count && !g->threads_unexamined;
     f->is_torch = uses_torch(f);
     f->api = findings_api(f);
-    f->is_slowed = has_python(f->scope.trace);
     HD_TRY(gpu_gaps_init(&f->gaps, &f->scope, err));
     return find_syncs(f, err);
 }

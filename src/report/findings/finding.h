@@ -20,6 +20,7 @@
 #include "report/advice.h"
 #include "report/gpu/gaps.h"
 #include "report/gpu/gpu.h"
+#include "trace/text.h"
 
 typedef enum finding_how {
     FINDING_NOT_KNOWN, /* `reason` says why */
@@ -301,7 +302,6 @@ bool findings_begins(hd_string text, const char *word);
 finding_api findings_api(const findings *f);
 /* What to change, in terms of the trace's framework and API: of static memory, or `out`. */
 const char *findings_advice(char out[FINDING_ADVICE], const findings *f, const finding_rule *rule);
-bool findings_contains(hd_string text, const char *word);
 bool findings_has(hd_string text, const char *const *words, size_t count); /* any of them */
 #define FINDINGS_HAS(text, words) findings_has(text, words, sizeof(words) / sizeof *(words))
 

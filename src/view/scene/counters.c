@@ -11,6 +11,7 @@
 #include "base/sorted.h"
 #include "model/flows/bind.h"
 #include "trace/event.h"
+#include "trace/text.h"
 #include "view/scene/impl.h"
 
 enum { TRACK_LIMIT = 16384 };
@@ -162,17 +163,6 @@ static bool add_sample(counter_maker *m, view_track *track, view_series *series,
     return true;
 }
 
-static bool holds_any(hd_string text, const char *const *words)
-{
-    for (; *words; words++) {
-        size_t size = strlen(*words);
-        for (size_t i = 0; i + size <= text.size; i++) {
-            if (memcmp(text.data + i, *words, size) == 0) return true;
-        }
-    }
-    return false;
-}
-
 /* A series "used" of a counter "Memory" is in bytes; "memory_busy_percent", or "clock" of "Memory", is not. */
 static const char *unit_of(hd_string series, hd_string counter)
 {
@@ -183,9 +173,9 @@ static const char *unit_of(hd_string series, hd_string counter)
                                          "Ratio",   "count",   "Count", "busy", "Busy",        NULL};
     hd_string names[] = {series, counter};
     for (size_t i = 0; i < 2; i++) {
-        if (holds_any(names[i], bytes)) return "bytes";
-        if (holds_any(names[i], others)) return "";
-        if (holds_any(names[i], sizes)) return "bytes";
+        if (hd_string_holds_any(names[i], bytes)) return "bytes";
+        if (hd_string_holds_any(names[i], others)) return "";
+        if (hd_string_holds_any(names[i], sizes)) return "bytes";
     }
     return "";
 }

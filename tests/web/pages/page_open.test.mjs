@@ -146,7 +146,7 @@ test("a dropped file is opened beside those that are there", async page => {
 
 // ---- several ranks ----
 
-test("eight ranks stand on one axis, and why their collectives cannot align them is said", async page => {
+test("eight ranks share one time axis, and the page says why their collectives cannot align them", async page => {
   await open(page, Array.from({length: 8}, (_, rank) => `rank${rank}.json`));
   const session = await state(page, "session"), tracks = await state(page, "tracks");
   assert.deepEqual(session.traces.map(t => t.rank), [0, 1, 2, 3, 4, 5, 6, 7]);

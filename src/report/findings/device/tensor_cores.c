@@ -13,7 +13,7 @@ static bool is_name(hd_string name)
         "sgemm", "_simt_", "scudnn", "dgrad_engine<float", "wgrad_alg0_engine<float", "implicit_convolve_sgemm"};
     static const char *const mma[] = {"tensorop", "tf32", "s1688", "s16816", "884",    "1688",
                                       "16816",    "hmma", "xmma",  "wgmma",  "tcgen05"};
-    bool is_winograd = findings_contains(name, "winograd_nonfused") && findings_contains(name, "<float");
+    bool is_winograd = hd_string_holds(name, "winograd_nonfused") && hd_string_holds(name, "<float");
     return (is_winograd || FINDINGS_HAS(name, simt)) && !FINDINGS_HAS(name, mma);
 }
 

@@ -12,8 +12,8 @@ static call_kind kind_of_name(hd_string text)
     static const char *const allocate[] = {"cudaMalloc", "cuMemAlloc", "cuMemCreate", "hipMalloc"};
     static const char *const others[] = {"Synchronize", "GetLastError", "MemGetInfo", "EventQuery", "EventDestroy"};
     static const char *const frees[] = {"cudaFree", "cuMemFree", "cuMemRelease", "hipFree"};
-    if (findings_contains(text, "::") || FINDINGS_HAS(text, others)) return OTHER;
-    if (findings_contains(text, "Async") || findings_contains(text, "Host")) return ENDS;
+    if (hd_string_holds(text, "::") || FINDINGS_HAS(text, others)) return OTHER;
+    if (hd_string_holds(text, "Async") || hd_string_holds(text, "Host")) return ENDS;
     if (FINDINGS_HAS(text, allocate)) return ALLOCATES;
     return FINDINGS_HAS(text, frees) ? FREES : ENDS;
 }
@@ -42,7 +42,7 @@ static bool is_within(const findings *f, uint32_t node, uint32_t *op)
 {
     uint32_t row = f->graph->slices[node], name = findings_name(f, node);
     if (row == HD_NONE) return false;
-    bool is_call = name == HD_STRING_NONE || !findings_contains(hd_trace_string(f->scope.trace, name), "::");
+    bool is_call = name == HD_STRING_NONE || !hd_string_holds(hd_trace_string(f->scope.trace, name), "::");
     if (is_call || *op == row) return true;
     bool is_first = *op == HD_NONE;
     *op = row;

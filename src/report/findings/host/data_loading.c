@@ -16,7 +16,7 @@ static uint32_t name_of_loader(const findings *f)
     for (size_t i = f->claim_count; i-- > 0 && f->claims[i].of + 1 == f->count;) {
         uint32_t name = findings_name(f, f->claims[i].node);
         if (name == HD_STRING_NONE || f->claims[i].ns <= most) continue;
-        if (!findings_contains(hd_trace_string(f->scope.trace, name), "DataLoader")) continue;
+        if (!hd_string_holds(hd_trace_string(f->scope.trace, name), "DataLoader")) continue;
         most = f->claims[i].ns;
         found = name;
     }

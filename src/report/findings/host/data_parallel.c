@@ -6,9 +6,9 @@
 
 static bool is_one(hd_string name)
 {
-    if (findings_contains(name, "Distributed")) return false;
-    return findings_contains(name, "DataParallel.forward") || findings_contains(name, "nn.Module: DataParallel_") ||
-           (findings_contains(name, "nn/parallel/data_parallel.py(") && findings_contains(name, ": forward"));
+    if (hd_string_holds(name, "Distributed")) return false;
+    return hd_string_holds(name, "DataParallel.forward") || hd_string_holds(name, "nn.Module: DataParallel_") ||
+           (hd_string_holds(name, "nn/parallel/data_parallel.py(") && hd_string_holds(name, ": forward"));
 }
 
 static hd_status find(findings *f, const finding_rule *rule, hd_error *err)

@@ -4,7 +4,7 @@
 
 static bool is_one(hd_string name)
 {
-    return hd_is_memory_call(name) && !findings_contains(name, "Async");
+    return hd_is_memory_call(name) && !hd_string_holds(name, "Async");
 }
 
 static hd_status find(findings *f, const finding_rule *rule, hd_error *err)

@@ -27,7 +27,7 @@ static unsigned name_of(const namer *n, uint32_t string)
     if (n->names[string] == NAME_NEW) {
         hd_string text = hd_trace_string(n->f->scope.trace, string);
         n->names[string] = findings_begins(text, "ProfilerStep#") ? NAME_STEP
-                           : findings_contains(text, "::")        ? NAME_OPERATOR
+                           : hd_string_holds(text, "::")          ? NAME_OPERATOR
                                                                   : NAME_RANGE;
     }
     return n->names[string];

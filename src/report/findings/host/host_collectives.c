@@ -3,7 +3,7 @@
 
 static bool is_one(hd_string name)
 {
-    return findings_begins(name, "gloo:") || findings_contains(name, "ProcessGroupGloo::");
+    return findings_begins(name, "gloo:") || hd_string_holds(name, "ProcessGroupGloo::");
 }
 
 static hd_status find(findings *f, const finding_rule *rule, hd_error *err)

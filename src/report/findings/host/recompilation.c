@@ -29,7 +29,7 @@ static bool is_one(hd_string name)
                                                {"triton/runtime/autotuner.py", ": _bench"}};
     if (FINDINGS_HAS(name, words)) return true;
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-        if (findings_contains(name, functions[i][0]) && findings_contains(name, functions[i][1])) return true;
+        if (hd_string_holds(name, functions[i][0]) && hd_string_holds(name, functions[i][1])) return true;
     return false;
 }
 
