@@ -34,11 +34,14 @@ class Doors:
     def run(self, *args):
         return subprocess.run([self.heddle, *args], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False)
 
-    def json(self, *args):
+    def text(self, *args):
         done = self.run(*args)
         if not done.stdout.strip():
             raise ValueError(f"{args[0]}: {done.stderr.strip()[-200:]}")
-        return json.loads(done.stdout)
+        return done.stdout
+
+    def json(self, *args):
+        return json.loads(self.text(*args))
 
     def sql(self, path, names=None):
         """The answers, and what the page needs to be asked the same. `names`: of async slices, which some formats keep as slices."""

@@ -79,15 +79,21 @@ def rows_of(noun, rows):
     return out
 
 
-def everything(doors, path):
+def answers(doors, path):
+    """What is printed of a file: its reports, and its rows."""
+    sql = " union all ".join(f"select '{noun}' noun, (select json_group_array(json_object({columns(select)})) from ({select})) rows" for noun, select in SQL.items())
+    return doors.text("report", ",".join(REPORTS), "--json", path), doors.text("query", "--json", path, sql)
+
+
+def everything(of_reports, of_rows):
+    """Both answers as {noun: multiset of rows}."""
     out = {}
-    for report in doors.json("report", ",".join(REPORTS), "--json", path):
+    for report in json.loads(of_reports):
         for table, rows in report.items():
             noun = f"{report['report']}.{table}"
             if isinstance(rows, list) and table != "ledger" and OF_THE_FILE.get(noun, ()) is not None:
                 out[noun] = rows_of(noun, rows)
-    sql = " union all ".join(f"select '{noun}' noun, (select json_group_array(json_object({columns(select)})) from ({select})) rows" for noun, select in SQL.items())
-    for row in doors.json("query", "--json", path, sql):
+    for row in json.loads(of_rows):
         out[row["noun"]] = rows_of(row["noun"], json.loads(re.sub(r":(-?)Inf(?=[,}])", r":\1Infinity", row["rows"])))  # SQLite's infinity is no JSON
     return out
 

@@ -10,7 +10,7 @@ and has
   the profile   one, of our title and unit; what the page saves as its own holds the same stacks with the same weights
   the table     of the Sandwich view: the frames with the most weight of their own, self and total
 
-With no FILE: stacks with hostile names and weights, random ones, our fixtures, and those traces of ../shared/data that are
+What tests/proven lists is not loaded again. With no FILE: stacks with hostile names and weights, random ones, our fixtures, and those traces of ../shared/data that are
 no larger than LARGEST when they are unpacked (--most BYTES: others). Exits with 77, and says why, without node, Chromium or the page.
 """
 import argparse
@@ -27,6 +27,7 @@ TESTS = Path(__file__).resolve().parents[1]
 sys.path[1:1] = [str(TESTS), str(TESTS / "format/checks"), str(TESTS / "web")]
 import chromium  # noqa: E402
 import perfetto_model as model  # noqa: E402
+import proven  # noqa: E402
 from rounds import rounds, seed  # noqa: E402
 
 SKIP, LARGEST, EXACT = 77, 1 << 20, 1 << 53
@@ -195,7 +196,7 @@ def check_files(paths, answers):
     return problems, f"{sum(stacks.values())} {unit} in {len(stacks)} stacks of {len(names)} frames"
 
 
-def check(heddle, engine, jobs, folder):
+def check(heddle, engine, jobs, folder, known):
     """[(name, problems, what there was)] of [(name, trace, options)]."""
     out, drawn = [], []
     for i, (name, trace, more) in enumerate(jobs):
@@ -207,13 +208,22 @@ def check(heddle, engine, jobs, folder):
             if run.returncode or (trace.parent != folder and EMPTY in path.read_text()):
                 break
         else:
-            drawn.append((name, paths))
-    files = [path for _, paths in drawn for path in paths if path.stat().st_size]
+            key = known.key(*(path.read_bytes() for path in paths))
+            if not known.holds(key):
+                drawn.append((name, key, paths))
+    if not drawn:
+        return out
+    files = [path for _, _, paths in drawn for path in paths if path.stat().st_size]
     run = subprocess.run([*engine, *files], capture_output=True, text=True)
     answers = dict(zip(files, map(json.loads, run.stdout.split("\n")[:-1])))
     if len(answers) != len(files):
         return [*out, ("all", [f"{len(answers)} answers to {len(files)} files: {run.stderr}"], "")]
-    return out + [(name, *check_files(paths, answers)) for name, paths in drawn]
+    for name, key, paths in drawn:
+        problems, there = check_files(paths, answers)
+        if not problems:
+            known.add(key)
+        out.append((name, problems, there))
+    return out
 
 
 def inputs(folder, most):
@@ -242,13 +252,14 @@ def main():
     if missing:
         print(f"skipped: there is no {missing}; tools/setup.sh test sees to it")
         return SKIP
-    failed = 0
+    failed, known = 0, proven.Proven("speedscope_real", TESTS / "web/speedscope.mjs", TESTS / "web/package-lock.json")
     with tempfile.TemporaryDirectory(prefix="heddle-speedscope-") as folder:
         jobs = [(path.name, path, []) for path in options.files] or inputs(Path(folder), options.most)
         engine = [node, TESTS / "web/speedscope.mjs", browser]
-        for name, problems, there in check(options.heddle, engine, jobs, Path(folder)):
+        for name, problems, there in check(options.heddle, engine, jobs, Path(folder), known):
             failed += bool(problems)
             print("\n  ".join([f"{'FAIL' if problems else 'ok  '} {name}: {there}"] + problems))
+    known.end()
     return 1 if failed else 0
 
 

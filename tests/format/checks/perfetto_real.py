@@ -12,7 +12,7 @@ must load without a complaint and have
   flows       at least as many
 
 Where trace_processor leaves out parts of the JSON (slices that cross, damage), there may be more of ours, and where it
-refuses it, there is nothing to compare. With no FILE: the fixtures of the Chrome format, random documents of flows, and
+refuses it, there is nothing to compare. What tests/proven lists is not loaded again. With no FILE: the fixtures of the Chrome format, random documents of flows, and
 those traces of HEDDLE_SHARED/data (default: ../shared/data beside the project) that are no larger than LARGEST when they
 are unpacked (--most BYTES: others).
 Exits with 77, and says why, without node or tests/web/perfetto.
@@ -33,6 +33,7 @@ import tempfile
 
 sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[2]))
 import perfetto_model as model  # noqa: E402
+import proven  # noqa: E402
 from rounds import rounds  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parents[1]
@@ -168,10 +169,10 @@ def random_flows(seed):
 # ---- all ----
 
 
-def check(options, engine, paths):
+def check(options, engine, paths, known):
     """[(name, problems, what there was)] of some files, by one run of the engine."""
     with tempfile.TemporaryDirectory(prefix="heddle-perfetto-") as folder:
-        names, checked, out = [], [], []
+        names, checked, keys, out = [], [], [], []
         for i, path in enumerate(paths):
             plain_json, ours = pathlib.Path(folder, f"{i}.json"), pathlib.Path(folder, f"{i}.pftrace")
             name = path.name if isinstance(path, pathlib.Path) else f"flows {path}"
@@ -180,19 +181,26 @@ def check(options, engine, paths):
             run = subprocess.run([options.heddle, "convert", "-q", plain_json, ours], capture_output=True, text=True)
             if run.returncode:
                 out.append((name, [f"heddle convert: {run.stderr}"], ""))
-            else:
+                continue
+            key = known.key(plain_json.read_bytes(), ours.read_bytes())
+            if not known.holds(key):
                 checked.append(name)
+                keys.append(key)
                 names += [plain_json, ours]
+        if not names:
+            return out
         run = subprocess.run([options.node, HERE / "checks/perfetto_engine.mjs", engine, *names], capture_output=True, text=True)
     answers = [json.loads(line) for line in run.stdout.splitlines()]
     if len(answers) != len(names):
         return [(name, [f"the engine answered {len(answers)} of {len(names)}: {run.stderr}"], "") for name in checked]
-    for name, theirs, ours in zip(checked, answers[::2], answers[1::2]):
+    for name, key, theirs, ours in zip(checked, keys, answers[::2], answers[1::2]):
         said = theirs.get("error", "").split("\n")[0] or theirs["trouble"]
         there = ", ".join(f"{sum(row[n] for row in ours[what])} {what}" for what, n in
                           (("slices", 1), ("counters", 1), ("args", 3), ("flows", 2)) if what in ours)
-        out.append((name, compare(name.removesuffix(".gz"), theirs, ours),
-                    there + (f" (of the JSON, trace_processor says: {said})" if said else "")))
+        problems = compare(name.removesuffix(".gz"), theirs, ours)
+        if not problems:
+            known.add(key)
+        out.append((name, problems, there + (f" (of the JSON, trace_processor says: {said})" if said else "")))
     return out
 
 
@@ -215,13 +223,15 @@ def main():
         if not there:
             print(f"skipped: there is no {what}; tools/setup.sh test sees to it")
             return SKIP
+    known = proven.Proven("perfetto_real", HERE / "checks/perfetto_engine.mjs", root / "tests/web/perfetto.txt")
     paths, failed = options.files or inputs(root, options.most), 0
     workers = min(4, os.cpu_count() or 1, len(paths))
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-        for results in pool.map(lambda i: check(options, engine, paths[i::workers]), range(workers)):
+        for results in pool.map(lambda i: check(options, engine, paths[i::workers], known), range(workers)):
             for name, problems, there in results:
                 failed += bool(problems)
                 print("\n  ".join([f"{'FAIL' if problems else 'ok  '} {name}: {there}"] + problems), flush=True)
+    known.end()
     return 1 if failed or not paths else 0
 
 
