@@ -9,7 +9,7 @@ SANITIZE := -Db_sanitize=address,undefined -Db_lundef=false
 # tests no longer; names and lines for reports half the time of more. (-Og refuses xxhash's always_inline, and warns of
 # what it has not followed.) UBSan traps, and ASan's report of the signal has the line: its own tables are larger than the
 # code, and all are read at each end of a program, for leaks.
-LEAN := -Doptimization=g -Ddebug=false -Db_ndebug=false -Dbench=false
+LEAN := -Doptimization=g -Ddebug=false -Db_ndebug=false -Dbench=false -Dgrouped=true
 LEAN_C := -g1 -DXXH_NO_INLINE_HINTS=1 -Wno-maybe-uninitialized
 # Each test is a program, and gold links in half the time of bfd's ld.
 LD_FAST = $(if $(shell command -v ld.gold),CC_LD=gold)
@@ -141,7 +141,7 @@ build/asan/build.ninja: | setup-test
 	$(call quiet,CC=gcc $(LD_FAST) $(MESON) setup build/asan $(LEAN) -Dwerror=true -Dc_args='$(LEAN_C) -fsanitize-undefined-trap-on-error' $(SANITIZE))
 
 build/plain/build.ninja: | setup-test
-	$(call quiet,CC=clang $(LD_FAST) $(MESON) setup build/plain -Doptimization=1 -Ddebug=false -Dwerror=true -Db_ndebug=false -Dbench=false -Dpython=auto)
+	$(call quiet,CC=clang $(LD_FAST) $(MESON) setup build/plain -Doptimization=1 -Ddebug=false -Dwerror=true -Db_ndebug=false -Dbench=false -Dpython=auto -Dgrouped=true)
 
 build/tsan/build.ninja: | setup-test
 	$(call quiet,CC=gcc $(LD_FAST) $(MESON) setup build/tsan $(LEAN) -Dc_args='$(LEAN_C)' -Db_sanitize=thread -Db_lundef=false)

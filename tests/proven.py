@@ -1,6 +1,6 @@
 """Answers of Heddle that a test found right before, byte for byte.
 
-An oracle in Python takes twenty times as long as Heddle, and few commits change an answer. tests/proven/TEST.txt lists digests of
+An oracle, in Python or a peer, takes several times as long as Heddle, and few commits change an answer. tests/proven/TEST.txt lists digests of
 what an oracle has checked: the input, Heddle's answers about it, and the Python files of the test. What is listed is right; all
 else is checked, so a list that is old or missing costs time and nothing else. After a change of answers or oracles
 

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Build a Meson build as far as some of its tests need it: what is not a test, and the tests that are run. A build of all
-has two hundred programs more: tests for sanitizers, and benchmarks.
+has two hundred programs more: tests for sanitizers, and benchmarks. Where files cannot be compiled together (tools/grouped.py)
+they are compiled one by one, so that what is printed is about one file.
 
 usage: build_for.py MESON BUILD_DIR [OPTION OF MESON TEST...]
 """
@@ -24,7 +25,14 @@ def targets(meson, build, options):
 
 def main():
     meson, build = sys.argv[1], Path(sys.argv[2])
-    return subprocess.run(["ninja", "-C", build, *sorted(targets(meson, build, sys.argv[3:]))]).returncode
+    ninja = ["ninja", "-C", build, *sorted(targets(meson, build, sys.argv[3:]))]
+    status = subprocess.run(ninja).returncode
+    options = json.loads((build / "meson-info/intro-buildoptions.json").read_text())
+    if status and any(option["name"] == "grouped" and option["value"] for option in options):
+        print("compiling file by file")
+        subprocess.run([meson, "configure", build, "-Dgrouped=false"], check=True)
+        status = subprocess.run(ninja).returncode
+    return status
 
 
 if __name__ == "__main__":

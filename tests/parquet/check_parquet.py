@@ -5,6 +5,7 @@ usage: check_parquet.py --heddle HEDDLE [--rest|--all]
 
 Each value of slices, instants, flows, counters and arguments is what Python makes of the event; pyarrow, DuckDB and Polars read
 the same; statistics and the page index are true. Of random traces, and with --rest or --all of those of ../shared/data that tests/sizes.py says.
+Folders that tests/proven lists are not read again.
 Skips where build/peers is not there: tools/setup.sh test makes it.
 """
 import argparse
@@ -22,6 +23,7 @@ from decimal import Decimal, localcontext
 
 ROOT = os.environ.get("HEDDLE_SOURCE_ROOT") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
 sys.path.insert(0, os.path.join(ROOT, "tests"))
+import proven  # noqa: E402
 import rounds  # noqa: E402
 import sizes  # noqa: E402
 
@@ -271,7 +273,7 @@ def check_readers(path, table):
                 fail(f"{path}: {name} is read otherwise by {'DuckDB' if other is duck else 'Polars'}")
 
 
-def check_trace(heddle, path, where, readers):
+def check_trace(heddle, path, where, readers, known):
     opener = gzip.open if path.endswith(".gz") else open
     with opener(path, "rb") as f:
         text = f.read()
@@ -280,7 +282,11 @@ def check_trace(heddle, path, where, readers):
         subprocess.run([heddle, "convert", "-q", path, folder], check=True, stdout=subprocess.DEVNULL)
         info = json.loads(subprocess.run([heddle, "info", "--json", path], check=True, stdout=subprocess.PIPE).stdout)
         events = pages = 0
-        for file in sorted(glob.glob(f"{folder}/*.parquet")):
+        files = sorted(glob.glob(f"{folder}/*.parquet"))
+        key = known.key(text, b"%d" % info["events"], *(part for file in files for part in (os.path.basename(file).encode(), open(file, "rb").read())))
+        if known.holds(key):
+            return
+        for file in files:
             table, more = check_file(file)
             pages += more
             name = os.path.basename(file)[:-8]
@@ -299,7 +305,8 @@ def check_trace(heddle, path, where, readers):
                 compare_table(where, name, pq.read_table(f"{folder}/{name}.parquet").to_pylist(), tables[name])
             compare_args(where, folder, tables)
             compare_counters(where, folder, tables["counters"])
-        return events, pages, bool(tables)
+        known.add(key)
+        print(f"{where}: {events} events, {pages} pages{'' if tables else ', not compared with JSON'}", flush=True)
 
 
 # ---- random traces ----
@@ -366,18 +373,19 @@ def main():
     parser.add_argument("--heddle", required=True)
     sizes.options(parser)
     args = parser.parse_args()
+    known = proven.Proven(f"parquet_{args.choice or 'random'}", os.path.join(ROOT, "tests/peers.txt"))
     with tempfile.TemporaryDirectory() as work:
         check_ranks(args.heddle, work)
         for seed in range(rounds.rounds(15)):
             path = f"{work}/random.json"
             with open(path, "w", encoding="utf-8", errors="surrogatepass") as f:
                 f.write(random_trace(random.Random(seed)))
-            check_trace(args.heddle, path, f"seed {seed}", True)
+            check_trace(args.heddle, path, f"seed {seed}", True, known)
     shared = os.path.join(os.environ.get("HEDDLE_SHARED") or os.path.join(ROOT, "../shared"), "data")
     paths = sorted(glob.glob(f"{shared}/kineto/*.json.gz") + glob.glob(f"{shared}/ranks/*/rank0*.json*") + glob.glob(f"{shared}/chrome/*.json*"))
     for path in sizes.chosen(paths, args.choice, few=lambda path: False):
-        events, pages, compared = check_trace(args.heddle, path, os.path.relpath(path, shared), False)
-        print(f"{os.path.relpath(path, shared)}: {events} events, {pages} pages{'' if compared else ', not compared with JSON'}", flush=True)
+        check_trace(args.heddle, path, os.path.relpath(path, shared), False, known)
+    known.end()
 
 
 with localcontext() as context:

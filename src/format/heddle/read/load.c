@@ -122,7 +122,7 @@ static void close_source(void *user)
     store_release(user);
 }
 
-hd_block_source store_source(store *s)
+hd_block_source store_block_source(store *s)
 {
     s->owners++;
     return (hd_block_source){s, load_block, load_order, close_source};

@@ -269,7 +269,7 @@ static hd_status open_all(store_opening *o, bool *out_anew)
 {
     store *s = o->store;
     const hd_read_options *options = o->options;
-    hd_block_source source = store_source(s);
+    hd_block_source source = store_block_source(s);
     hd_builder_set_source(o->builder, &source);
     HD_TRY(open_tables(o));
     bool whole = s->map.header_whole && s->map.has_trailer && !s->anew;

@@ -46,7 +46,7 @@ typedef struct store_opening {
 } store_opening;
 
 /* The source of blocks and order runs; `place` is the index of a section. */
-hd_block_source store_source(store *s);
+hd_block_source store_block_source(store *s);
 void store_release(store *s);
 hd_status store_decoder_take(store_decoder **out, store *s, hd_error *err);
 void store_decoder_give(store *s, store_decoder *decoder);
