@@ -1,8 +1,9 @@
 """Answers of Heddle that a test found right before, byte for byte.
 
-An oracle, in Python or a peer, takes several times as long as Heddle, and few commits change an answer. tests/proven/TEST.txt lists digests of
-what an oracle has checked: the input, Heddle's answers about it, and the Python files of the test. What is listed is right; all
-else is checked, so a list that is old or missing costs time and nothing else. After a change of answers or oracles
+An oracle, in Python or a peer, takes several times as long as Heddle, and few commits change an answer. tests/proven/TEST.txt
+lists digests of what an oracle has checked: the input, Heddle's answers about it, and the Python files of the test. What is
+listed is right; all else is checked, so a list that is old or missing costs time and nothing else. After a change of answers
+or oracles
 
     HEDDLE_PROVE=1 meson test -C build/dev NAME
 

@@ -95,7 +95,8 @@ static hd_status read_source(const char *what, source s, uint64_t *out_events, h
     return status;
 }
 
-enum { MB = HD_TEST_BY_BUILD(3 << 17, 1 << 15) }; /* 16 are two chunks of the reader; what is quadratic hangs at half of one */
+/* 16 are two chunks of the reader; what is quadratic hangs at half of one. */
+enum { MB = HD_TEST_BY_BUILD(3 << 17, 1 << 15) };
 
 static void test_chrome_hostile__endless_repetition_ends(void **state)
 {
