@@ -107,14 +107,15 @@ static bool walk_chunk(gatherer *g, const hd_block *block, uint32_t first, uint3
 static bool walk_slices(gatherer *g)
 {
     bool fine = true;
+    hd_block_room room = {0};
     for (size_t b = 0; fine && b < hd_trace_block_count(g->m->trace, HD_KIND_SLICE); b++) {
-        const hd_block *block = hd_trace_block_at(g->m->trace, HD_KIND_SLICE, b);
+        const hd_block *block = hd_walk_columns(&room, g->m->trace, HD_KIND_SLICE, b);
         for (uint32_t first = 0; fine && first < block->row_count; first += CHUNK_ROWS) {
             uint32_t left = block->row_count - first;
             fine = walk_chunk(g, block, first, left < CHUNK_ROWS ? left : CHUNK_ROWS);
         }
-        hd_trace_release(g->m->trace, block);
     }
+    hd_walk_end(&room, g->m->trace);
     return fine;
 }
 

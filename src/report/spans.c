@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/sorted.h"
+#include "trace/lazy.h"
 #include "trace/spill.h"
 
 enum { CHUNK_ROWS = 2048 };
@@ -62,8 +63,9 @@ static bool count_lanes(span_index *index, chunk *c)
 {
     bool fits = true;
     const hd_trace *trace = index->trace;
+    hd_block_room room = {0};
     for (size_t b = 0; b < hd_trace_block_count(trace, HD_KIND_SLICE); b++) {
-        const hd_block *block = hd_trace_block_at(trace, HD_KIND_SLICE, b);
+        const hd_block *block = hd_walk_columns(&room, trace, HD_KIND_SLICE, b);
         for (uint32_t first = 0, n; first < block->row_count; first += n) {
             n = load(c, block, first);
             int64_t end;
@@ -75,14 +77,16 @@ static bool count_lanes(span_index *index, chunk *c)
             }
         }
     }
+    hd_walk_end(&room, trace);
     return fits;
 }
 
 static void fill_lanes(span_index *index, chunk *c, uint64_t *next)
 {
     const hd_trace *trace = index->trace;
+    hd_block_room room = {0};
     for (size_t b = 0; b < hd_trace_block_count(trace, HD_KIND_SLICE); b++) {
-        const hd_block *block = hd_trace_block_at(trace, HD_KIND_SLICE, b);
+        const hd_block *block = hd_walk_columns(&room, trace, HD_KIND_SLICE, b);
         for (uint32_t first = 0, n; first < block->row_count; first += n) {
             n = load(c, block, first);
             for (uint32_t i = 0; i < n; i++) {
@@ -100,6 +104,7 @@ static void fill_lanes(span_index *index, chunk *c, uint64_t *next)
             }
         }
     }
+    hd_walk_end(&room, trace);
 }
 
 hd_status span_index_init(span_index *index, const hd_trace *trace, hd_error *err)

@@ -65,6 +65,9 @@ struct hd_builder {
 /* lazy.c: the columns of a block and, unless columns_only, its groups, the kinds of an order run are there afterwards.
  * Any thread. */
 void hd_lazy_load_block(const hd_trace *trace, const hd_block *block, bool columns_only);
+/* Decodes the block into the room, which it becomes, if it is in no memory and no more should be. false: neither, or it
+ * cannot be decoded; load it. */
+bool hd_lazy_visit(hd_block_room *room, const hd_trace *trace, const hd_block *block, bool columns_only);
 void hd_lazy_load_order(const hd_trace *trace, const hd_chunk *run);
 /* hd_trace_shift for its blocks: loaded ones now, others when they are loaded. */
 hd_status hd_lazy_shift(hd_trace *trace, int64_t ns, hd_error *err);

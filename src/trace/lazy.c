@@ -106,13 +106,19 @@ static void empty_columns(hd_block *block)
     block->group_count = 0;
 }
 
-static hd_status load_into(hd_block *block, hd_arena *arena, hd_trace *trace, lazy_item *item, bool columns_only)
+static hd_status decode(hd_block *block, hd_arena *arena, hd_trace *trace, uint64_t place, bool columns_only,
+                        hd_error *err)
 {
     const hd_block_source *source = &trace->lazy->source;
+    HD_TRY(source->load_block(source->user, block, arena, place, columns_only, err));
+    if (!hd_correlation_fill(block, trace, arena, NULL)) return HD_NOMEM(err);
+    return hd_shift_block(trace, block, arena, trace->lazy->shift_ns, err);
+}
+
+static hd_status load_into(hd_block *block, hd_arena *arena, hd_trace *trace, lazy_item *item, bool columns_only)
+{
     hd_block loaded = *block; /* other threads read the block's extent meanwhile */
-    HD_TRY(source->load_block(source->user, &loaded, arena, item->place, columns_only, &item->error));
-    if (!hd_correlation_fill(&loaded, trace, arena, NULL)) return HD_NOMEM(&item->error);
-    HD_TRY(hd_shift_block(trace, &loaded, arena, trace->lazy->shift_ns, &item->error));
+    HD_TRY(decode(&loaded, arena, trace, item->place, columns_only, &item->error));
     HD_TRY(hd_spill_block(&trace->spill, hd_shapes_list(&trace->shapes), &loaded, arena, &item->error));
     *block = loaded;
     return HD_OK;
@@ -186,6 +192,20 @@ void hd_lazy_load_block(const hd_trace *trace, const hd_block *block, bool colum
         atomic_store_explicit(&lazy->item.state, state, memory_order_release);
     }
     pthread_mutex_unlock(&lazy->item.lock);
+}
+
+bool hd_lazy_visit(hd_block_room *room, const hd_trace *trace, const hd_block *block, bool columns_only)
+{
+    lazy_block *lazy = (lazy_block *)(uintptr_t)block;
+    hd_trace *own = (hd_trace *)(uintptr_t)trace;
+    if (is_there(atomic_load_explicit(&lazy->item.state, memory_order_acquire), columns_only)) return false;
+    if (!hd_spill_is_full(&own->spill)) return false;
+    pthread_mutex_lock(&lazy->item.lock);
+    bool wanted = !is_there(atomic_load(&lazy->item.state), columns_only);
+    room->block = lazy->block;
+    pthread_mutex_unlock(&lazy->item.lock);
+    hd_arena_empty(&room->arena);
+    return wanted && decode(&room->block, &room->arena, own, lazy->item.place, columns_only, NULL) == HD_OK;
 }
 
 void hd_lazy_load_order(const hd_trace *trace, const hd_chunk *run)

@@ -71,6 +71,29 @@ static inline int64_t hd_slice_column(const hd_trace *trace, uint64_t row, unsig
 }
 /* The same without loading: only row_count, first_row, start_ns and end_ns are certainly set. */
 const hd_block *hd_trace_extent_at(const hd_trace *trace, hd_kind kind, size_t index);
+/* Room for one block of a walk over a trace. A zeroed one is empty. One thread. */
+typedef struct hd_block_room {
+    hd_block block;
+    hd_arena arena;
+    const hd_block *of; /* the trace's block that was visited last; NULL: none */
+    bool is_here;       /* it was decoded into `block` */
+    bool columns_only;  /* and without its groups */
+    bool out_of_order;  /* blocks were visited backwards: further ones are kept */
+} hd_block_room;
+
+/* As hd_trace_block_at, hd_trace_columns_at and hd_trace_block_of, for callers that visit blocks in order: the block is
+ * valid until the next call with this room. When the memory limit is reached, and unless hd_trace_keep_visited was called, blocks of a store are decoded into the
+ * room and not kept, and blocks of a temporary file are released after the visit, so that the memory of a walk does not
+ * grow with the trace. hd_walk_end frees the room, which may then be used again. */
+const hd_block *hd_walk_block(hd_block_room *room, const hd_trace *trace, hd_kind kind, size_t index);
+const hd_block *hd_walk_columns(hd_block_room *room, const hd_trace *trace, hd_kind kind, size_t index);
+const hd_block *hd_walk_row(uint32_t *out_row, hd_block_room *room, const hd_trace *trace, hd_kind kind, uint64_t row);
+void hd_walk_end(hd_block_room *room, const hd_trace *trace);
+
+/* Walks keep the blocks that they visit, as other code does: for a trace that is read again and again, as by a viewer.
+ * Before the first walk. */
+void hd_trace_keep_visited(hd_trace *trace);
+
 /* A hint that a block will not be used soon: if it is in a temporary file its memory is released. Any thread; const,
  * since the trace does not change. */
 void hd_trace_release(const hd_trace *trace, const hd_block *block);

@@ -188,6 +188,15 @@ hd_status hd_spill_chunk(hd_spill *spill, const hd_shape *shapes, hd_chunk *chun
     return status;
 }
 
+bool hd_spill_is_full(hd_spill *spill)
+{
+    pthread_mutex_lock(&spill->lock);
+    uint64_t limit = hd_spill_limit_of(spill);
+    bool is_full = !spill->keeps_visited && (spill->file >= 0 || spill->used > limit - limit / 8);
+    pthread_mutex_unlock(&spill->lock);
+    return is_full;
+}
+
 hd_status hd_spill_column(hd_spill *spill, hd_column *column, uint32_t row_count, hd_arena *arena, hd_error *err)
 {
     uint8_t *base = NULL;

@@ -14,9 +14,10 @@
 
 typedef struct hd_spill {
     pthread_mutex_t lock;
-    uint64_t limit; /* bytes of blocks that may be in memory; 0: the default */
-    uint64_t used;  /* bytes of blocks that are */
-    int file;       /* -1: none yet */
+    uint64_t limit;     /* bytes of blocks that may be in memory; 0: the default */
+    uint64_t used;      /* bytes of blocks that are */
+    int file;           /* -1: none yet */
+    bool keeps_visited; /* hd_trace_keep_visited */
     uint64_t file_bytes;
     uint8_t **windows;
     size_t window_count, window_capacity;
@@ -32,6 +33,8 @@ uint64_t hd_spill_limit_of(const hd_spill *spill);
 hd_status hd_spill_chunk(hd_spill *spill, const hd_shape *shapes, hd_chunk *chunk, hd_error *err);
 /* The same for one block, whose columns and groups are in the arena. Any thread. */
 hd_status hd_spill_block(hd_spill *spill, const hd_shape *shapes, hd_block *block, hd_arena *arena, hd_error *err);
+/* Whether a block that is visited once should not be kept: further ones go to the file, or soon will. Any thread. */
+bool hd_spill_is_full(hd_spill *spill);
 
 /* Moves the data of a column that is computed later: to the arena, or beyond the limit to the file. One thread. */
 hd_status hd_spill_column(hd_spill *spill, hd_column *column, uint32_t row_count, hd_arena *arena, hd_error *err);

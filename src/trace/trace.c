@@ -71,6 +71,51 @@ const hd_block *hd_trace_columns_of(uint32_t *out_row, const hd_trace *trace, hd
     return hd_trace_columns_at(trace, kind, find_block(out_row, &trace->tables[kind], row));
 }
 
+/* ---- walks ---- */
+
+static const hd_block *visit(hd_block_room *room, const hd_trace *trace, hd_kind kind, size_t index, bool columns_only)
+{
+    const hd_block *block = trace->tables[kind].blocks[index];
+    if (room->of == block && room->is_here && room->columns_only <= columns_only) return &room->block;
+    if (room->of && room->of != block) {
+        room->out_of_order |= room->of->kind == kind && room->of->first_row > block->first_row;
+        if (!room->is_here) hd_trace_release(trace, room->of);
+    }
+    room->of = block;
+    room->columns_only = columns_only;
+    room->is_here = trace->lazy && !room->out_of_order && hd_lazy_visit(room, trace, block, columns_only);
+    if (room->is_here) return &room->block;
+    if (trace->lazy) hd_lazy_load_block(trace, block, columns_only);
+    return block;
+}
+
+const hd_block *hd_walk_block(hd_block_room *room, const hd_trace *trace, hd_kind kind, size_t index)
+{
+    return visit(room, trace, kind, index, false);
+}
+
+const hd_block *hd_walk_columns(hd_block_room *room, const hd_trace *trace, hd_kind kind, size_t index)
+{
+    return visit(room, trace, kind, index, true);
+}
+
+const hd_block *hd_walk_row(uint32_t *out_row, hd_block_room *room, const hd_trace *trace, hd_kind kind, uint64_t row)
+{
+    return visit(room, trace, kind, find_block(out_row, &trace->tables[kind], row), false);
+}
+
+void hd_trace_keep_visited(hd_trace *trace)
+{
+    trace->spill.keeps_visited = true;
+}
+
+void hd_walk_end(hd_block_room *room, const hd_trace *trace)
+{
+    if (room->of && !room->is_here) hd_trace_release(trace, room->of);
+    hd_arena_deinit(&room->arena);
+    *room = (hd_block_room){0};
+}
+
 size_t hd_trace_order_count(const hd_trace *trace)
 {
     return trace->chunk_count;

@@ -14,10 +14,12 @@
 #include "heddle/index.h"
 #include "heddle/report.h"
 #include "heddle/synth.h"
+#include "model/roles/busy.h"
 #include "random_trace.h"
 #include "read_text.h"
 #include "rounds.h"
 #include "store_seal.h"
+#include "trace/index/lane_index.h"
 
 static char *store_of(const hd_trace *trace, unsigned threads, size_t *out_size)
 {
@@ -60,6 +62,20 @@ static void expect_same_text(const char *what, char *expected, char *got)
     free(got);
 }
 
+/* What the store says of activities is what its slices say. */
+static void expect_activity(const hd_trace *trace)
+{
+    hd_roles roles;
+    int64_t *anew;
+    const hd_index *index = hd_trace_index(trace);
+    assert_non_null(index->work_ns);
+    assert_true(hd_roles_init(&roles, trace));
+    assert_int_equal(hd_queues_busy(&anew, &roles, index, true, NULL), HD_OK);
+    for (size_t i = 0; i < index->lane_count; i++) assert_int_equal(index->work_ns[i], anew[i]);
+    free(anew);
+    hd_roles_deinit(&roles);
+}
+
 static void expect_kept(const char *what, const hd_trace *trace)
 {
     size_t size, again_size;
@@ -70,7 +86,8 @@ static void expect_kept(const char *what, const hd_trace *trace)
     char *again = store_of(lazy, 3, &again_size);
     assert_int_equal(size, again_size);
     assert_memory_equal(store, again, size);
-    assert_true(hd_trace_index(eager) && hd_trace_index(lazy));
+    expect_activity(eager);
+    expect_activity(lazy);
     hd_trace_free(eager);
     hd_trace_free(lazy);
     free(store);

@@ -14,12 +14,14 @@
 #include <cmocka.h>
 
 #include "dump.h"
+#include "format/heddle/file/tables.h"
 #include "heddle/synth.h"
 #include "patience.h"
 #include "random_trace.h"
 #include "read_text.h"
 #include "rounds.h"
 #include "store_seal.h"
+#include "trace/index/lane_index.h"
 
 enum {
     SECTIONS = 256,
@@ -165,7 +167,7 @@ static void expect_section_lost(const sample *s, const store_section *section, c
         [STORE_METADATA] = "heddle.copy-used",  [STORE_LEDGER] = "heddle.copy-used",
         [STORE_TRACKS] = "heddle.copy-used",    [STORE_SHAPES] = "heddle.copy-used",
         [STORE_ORDER] = "heddle.order-damaged", [STORE_INDEX] = "heddle.index-damaged",
-        [STORE_FOOTER] = "heddle.recovered",
+        [STORE_FOOTER] = "heddle.recovered",    [STORE_ACTIVITY] = "heddle.activity-damaged",
     };
     const char *code = section->flags & STORE_COPY ? "heddle.copy-damaged" : codes[section->type];
     if (ledger_count(left, code) == 0) fail_msg("type %u, flags %u: no %s", section->type, section->flags, code);
@@ -386,6 +388,84 @@ static void test_heddle__lies_under_right_checksums_do_no_harm(void **state)
     sample_free(&s);
 }
 
+/* Where the plain bytes of the section end in the file: so few are not compressed. */
+static char *last_byte_of(sample *s, store_type type)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        if (s->sections[i].type == type && !(s->sections[i].flags & STORE_COPY))
+            return &s->store[store_section_end(&s->sections[i]) - 1];
+    }
+    fail_msg("no section of type %d", type);
+    return NULL;
+}
+
+static void test_heddle__a_wrong_time_of_activities_is_found_when_events_are_read(void **state)
+{
+    (void)state;
+    sample s = sample_of(3000);
+    hd_read_options all = {.threads = 1}, lazy = {.threads = 1, .lazy = true};
+    const uint64_t counts[] = {0, 1};
+    hd_trace *trace;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(read_text(&trace, s.store, s.size, &lazy, 0, NULL), HD_OK);
+        assert_non_null(hd_trace_index(trace)->work_ns); /* which nothing contradicts */
+        assert_int_equal(hd_trace_ledger_count(trace), hd_trace_ledger_count(s.trace));
+        hd_trace_free(trace);
+        assert_int_equal(read_text(&trace, s.store, s.size, &all, 0, NULL), HD_OK);
+        assert_int_equal(ledger_count(trace, "heddle.sums-differ"), counts[i]);
+        assert_int_equal(hd_trace_index(trace)->work_ns == NULL, i);
+        hd_trace_free(trace);
+        *last_byte_of(&s, STORE_ACTIVITY) -= 1; /* the highest bits of the last time */
+        store_seal((uint8_t *)s.store, s.size);
+    }
+    sample_free(&s);
+}
+
+static void test_heddle__times_of_activities_are_checked(void **state)
+{
+    (void)state;
+    sample s = sample_of(3000);
+    hd_read_options options = {.threads = 1, .lazy = true};
+    hd_trace *trace;
+    hd_bytes bytes = {0};
+    assert_int_equal(read_text(&trace, s.store, s.size, &options, 0, NULL), HD_OK);
+    hd_index *index = (hd_index *)(uintptr_t)hd_trace_index(trace);
+    int64_t *known = index->work_ns;
+    index->work_ns = NULL;
+    store_put_activity(&bytes, index, known);
+    for (size_t size = 0; size < bytes.size; size++)
+        assert_int_equal(store_get_activity(index, hd_byte_reader_of(bytes.data, size)), HD_ERR_DAMAGED);
+    assert_null(index->work_ns);
+    for (size_t at = 0; at < 9; at++) { /* of another version, of other rules */
+        bytes.data[at] ^= 1;
+        assert_int_equal(store_get_activity(index, hd_byte_reader_of(bytes.data, bytes.size)), HD_OK);
+        assert_null(index->work_ns);
+        bytes.data[at] ^= 1;
+    }
+    size_t last = index->lane_count;
+    while (known[--last] == HD_NO_TIME) {}
+    int64_t right = known[last], busy = index->lanes[last].busy_ns;
+    for (int64_t more = 0; more < 2; more++) { /* all of the lane's time, and 1 ns more */
+        known[last] = busy + more;
+        bytes.size = 0;
+        store_put_activity(&bytes, index, known);
+        assert_int_equal(store_get_activity(index, hd_byte_reader_of(bytes.data, bytes.size)),
+                         more ? HD_ERR_DAMAGED : HD_OK);
+        assert_int_equal(index->work_ns[last], busy);
+    }
+    known[last] = right;
+    bytes.size = 0;
+    store_put_activity(&bytes, index, known);
+    hd_bytes_put_u8(&bytes, 0);
+    assert_int_equal(store_get_activity(index, hd_byte_reader_of(bytes.data, bytes.size)), HD_ERR_DAMAGED);
+    assert_int_equal(store_get_activity(index, hd_byte_reader_of(bytes.data, bytes.size - 1)), HD_OK);
+    assert_memory_equal(index->work_ns, known, index->lane_count * sizeof *known);
+    free(known);
+    hd_bytes_deinit(&bytes);
+    hd_trace_free(trace);
+    sample_free(&s);
+}
+
 /* A head of a block, an order run, strings or shapes with numbers of any size, in a file that is otherwise whole. */
 static void put_lie(hd_bytes *file, store_type type, uint64_t a, uint64_t b, uint64_t c)
 {
@@ -524,6 +604,8 @@ int main(void)
         cmocka_unit_test(test_heddle__what_stands_behind_a_hole_is_found),
         cmocka_unit_test(test_heddle__lies_under_right_checksums_do_no_harm),
         cmocka_unit_test(test_heddle__hostile_counts_are_errors_soon),
+        cmocka_unit_test(test_heddle__a_wrong_time_of_activities_is_found_when_events_are_read),
+        cmocka_unit_test(test_heddle__times_of_activities_are_checked),
         cmocka_unit_test(test_heddle__what_a_killed_writer_left_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -326,6 +326,74 @@ static void test_lazy__arguments_that_fail_later_leave_the_columns(void **state)
     hd_trace_free(trace);
 }
 
+static void walk_over(const hd_trace *lazy, const hd_trace *trace)
+{
+    hd_block_room whole = {0}, columns = {0}, rows = {0};
+    for (size_t i = 0; i < hd_trace_block_count(trace, HD_KIND_SLICE); i++) {
+        uint32_t at;
+        const hd_block *own = hd_trace_block_at(trace, HD_KIND_SLICE, i);
+        const hd_block *block = hd_walk_block(&whole, lazy, HD_KIND_SLICE, i);
+        assert_same_columns(hd_walk_columns(&columns, lazy, HD_KIND_SLICE, i), own);
+        assert_same_columns(block, own);
+        assert_int_equal(block->group_count, own->group_count);
+        assert_int_equal(block->first_row, own->first_row);
+        for (uint64_t row = own->first_row; row < own->first_row + own->row_count; row++) {
+            block = hd_walk_row(&at, &rows, lazy, HD_KIND_SLICE, row);
+            assert_int_equal(block->first_row + at, row);
+        }
+    }
+    hd_walk_end(&whole, lazy);
+    hd_walk_end(&columns, lazy);
+    hd_walk_end(&rows, lazy);
+}
+
+static void test_walk__beyond_the_memory_limit_no_block_is_kept(void **state)
+{
+    (void)state;
+    hd_trace *trace = plain_trace(6, 1000);
+    for (int keeps = 0; keeps < 2; keeps++) {
+        origin from = {trace, NO_PLACE, NO_PLACE, 0, 0, NULL, false};
+        hd_builder *builder = lazy_builder(&from);
+        hd_builder_limit_memory(builder, 1);
+        hd_trace *lazy = finish_stored(builder);
+        if (keeps) hd_trace_keep_visited(lazy);
+        hd_trace_block_at(lazy, HD_KIND_INSTANT, 0); /* the file begins: the memory is full */
+        uint64_t file_bytes = lazy->spill.file_bytes;
+        int loaded = from.loaded;
+        walk_over(lazy, trace);
+        walk_over(lazy, trace);
+        assert_int_equal(lazy->spill.file_bytes > file_bytes, keeps);
+        assert_int_equal(from.loaded - loaded, keeps ? 6 : 2 * 3 * 6); /* each room, but not each row */
+        assert_same(lazy, trace);
+        assert_int_equal(hd_trace_unloaded(lazy), 0);
+        hd_trace_free(lazy);
+    }
+    hd_trace_free(trace);
+}
+
+static void test_walk__backwards_and_over_a_broken_block(void **state)
+{
+    (void)state;
+    hd_trace *trace = plain_trace(6, 1000);
+    origin from = {trace, place_of(HD_KIND_SLICE, 2), NO_PLACE, 0, 0, NULL, false};
+    hd_builder *builder = lazy_builder(&from);
+    hd_builder_limit_memory(builder, 1);
+    hd_trace *lazy = finish_stored(builder);
+    hd_block_room room = {0};
+    hd_trace_block_at(lazy, HD_KIND_INSTANT, 0);
+    const hd_block *broken = hd_walk_columns(&room, lazy, HD_KIND_SLICE, 2);
+    assert_int_equal(hd_column_at(&broken->columns[HD_COL_START], 0), HD_NO_TIME);
+    assert_int_equal(hd_trace_unloaded(lazy), 1);
+    for (size_t i = 6; i-- > 3;)
+        assert_same_columns(hd_walk_columns(&room, lazy, HD_KIND_SLICE, i), hd_trace_block_at(trace, HD_KIND_SLICE, i));
+    int loaded = from.loaded;
+    hd_walk_columns(&room, lazy, HD_KIND_SLICE, 4); /* kept since the walk went back */
+    assert_int_equal(from.loaded, loaded);
+    hd_walk_end(&room, lazy);
+    hd_trace_free(lazy);
+    hd_trace_free(trace);
+}
+
 static uint64_t lost_rows[HD_KIND_COUNT + 1];
 
 static void count_lost(void *user, hd_kind kind, uint32_t row_count, uint64_t place, const hd_error *why)
@@ -511,6 +579,8 @@ int main(void)
         cmocka_unit_test(test_lazy__a_block_that_fails_later_gives_empty_rows),
         cmocka_unit_test(test_lazy__columns_come_first_and_arguments_when_they_are_asked_for),
         cmocka_unit_test(test_lazy__arguments_that_fail_later_leave_the_columns),
+        cmocka_unit_test(test_walk__beyond_the_memory_limit_no_block_is_kept),
+        cmocka_unit_test(test_walk__backwards_and_over_a_broken_block),
         cmocka_unit_test(test_lazy__a_block_that_is_lost_costs_its_rows_only),
         cmocka_unit_test(test_lazy__an_order_that_is_lost_costs_no_event),
         cmocka_unit_test(test_lazy__an_order_that_does_not_fit_is_made_to),

@@ -63,3 +63,15 @@ void hd_arena_deinit(hd_arena *arena)
     }
     *arena = (hd_arena){.piece_size = arena->piece_size};
 }
+
+/* Several pieces become one at the next allocation, so that a loop soon allocates nothing. */
+void hd_arena_empty(hd_arena *arena)
+{
+    size_t total = arena->total_bytes;
+    if (arena->pieces && !arena->pieces->next) {
+        arena->used = 0;
+        return;
+    }
+    hd_arena_deinit(arena);
+    if (total > arena->piece_size) arena->piece_size = total;
+}

@@ -17,5 +17,7 @@ typedef struct hd_arena {
 /* 16-byte aligned, uninitialised; NULL: no memory. size 0 returns a valid pointer. */
 void *hd_arena_alloc(hd_arena *arena, size_t size);
 void hd_arena_deinit(hd_arena *arena);
+/* Frees what was allocated, but keeps the memory for as much again. */
+void hd_arena_empty(hd_arena *arena);
 
 #endif

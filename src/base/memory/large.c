@@ -5,6 +5,7 @@
  */
 #include "base/memory/large.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,27 +28,44 @@ static large_head *head_of(void *list)
     return (large_head *)(void *)((char *)list - HEAD_BYTES);
 }
 
-static large_head *map_file(size_t size)
+static bool write_start(int fd, const void *data, size_t size)
+{
+    for (size_t done = 0; done < size;) {
+        ssize_t n = pwrite(fd, (const char *)data + done, size - done, (off_t)done);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return false;
+        done += (size_t)n;
+    }
+    return true;
+}
+
+/* The file begins with these bytes. They are written, since copying to new pages of a mapping makes the system zero
+ * each of them first. */
+static large_head *map_file(size_t size, const void *start, size_t start_size)
 {
     int fd;
     void *map = MAP_FAILED;
     if (hd_temporary_nameless(&fd, NULL) != HD_OK) return NULL;
-    if (posix_fallocate(fd, 0, (off_t)size) == 0) map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (posix_fallocate(fd, 0, (off_t)size) == 0 && write_start(fd, start, start_size))
+        map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     if (map == MAP_FAILED) return NULL;
     ((large_head *)map)->mapped = size;
     return map;
 }
 
-static large_head *make(size_t bytes, uint64_t least, bool is_zeroed)
+/* With the first `used` bytes of another array; NULL: of none. */
+static large_head *make(size_t bytes, uint64_t least, bool is_zeroed, const large_head *other, size_t used)
 {
+    used = other ? used + HEAD_BYTES : 0;
     large_head *head = NULL;
     if (bytes > SIZE_MAX / 2) return NULL;
     size_t pages = (bytes + HEAD_BYTES + PAGE_BYTES - 1) & ~(size_t)(PAGE_BYTES - 1);
-    if (HD_HAS_FILES && bytes >= least && bytes >= PAGE_BYTES) head = map_file(pages);
+    if (HD_HAS_FILES && bytes >= least && bytes >= PAGE_BYTES) head = map_file(pages, other, used);
     if (!head) {
         head = is_zeroed ? calloc(1, bytes + HEAD_BYTES) : malloc(bytes + HEAD_BYTES);
         if (!head) return NULL;
+        if (used) memcpy(head, other, used);
         head->mapped = 0;
     }
     head->bytes = head->mapped ? pages - HEAD_BYTES : bytes;
@@ -58,7 +76,7 @@ static void *make_list(size_t count, size_t element_size, uint64_t least, bool i
 {
     size_t bytes;
     if (__builtin_mul_overflow(count, element_size, &bytes)) return NULL;
-    large_head *head = make(bytes, least, is_zeroed); /* a new file has zeros */
+    large_head *head = make(bytes, least, is_zeroed, NULL, 0); /* a new file has zeros */
     return head ? (char *)head + HEAD_BYTES : NULL;
 }
 
@@ -95,9 +113,8 @@ bool hd_large_resize(void **list, size_t used, size_t count, size_t element_size
     }
     if (*list && head_of(*list)->mapped && bytes <= head_of(*list)->bytes)
         return true; /* untouched pages cost nothing */
-    large_head *head = make(bytes, least, false);
+    large_head *head = make(bytes, least, false, *list ? head_of(*list) : NULL, used * element_size);
     if (!head) return false;
-    if (used) memcpy((char *)head + HEAD_BYTES, *list, used * element_size);
     hd_large_free(*list);
     *list = (char *)head + HEAD_BYTES;
     return true;

@@ -218,6 +218,7 @@ bool gpu_classes_init(gpu_classes *classes, const hd_trace *trace)
 
 void gpu_classes_deinit(gpu_classes *classes)
 {
+    hd_walk_end(&classes->room, classes->trace);
     free(classes->by_name);
     gpu_arg_deinit(&classes->collective);
     *classes = (gpu_classes){0};
@@ -237,7 +238,7 @@ gpu_class gpu_class_of(gpu_classes *classes, const hd_work *work)
     if (own.count && rule_of(name) && rule_of(name)->match == GLOB) return class;
     hd_value value;
     uint32_t at;
-    const hd_block *block = hd_trace_block_of(&at, classes->trace, HD_KIND_SLICE, work->row);
+    const hd_block *block = hd_walk_row(&at, &classes->room, classes->trace, HD_KIND_SLICE, work->row);
     return gpu_arg_get(&value, &classes->collective, block, at) ? GPU_COMMUNICATION : class;
 }
 

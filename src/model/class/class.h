@@ -8,6 +8,7 @@
 
 #include "heddle/analysis/launches.h"
 #include "model/args/args.h"
+#include "trace/lazy.h"
 
 typedef enum gpu_class { GPU_COMPUTE, GPU_COMMUNICATION, GPU_COPY, GPU_CLASSES } gpu_class;
 extern const char *const gpu_class_names[GPU_CLASSES];
@@ -42,6 +43,7 @@ typedef struct gpu_classes {
     const hd_trace *trace;
     uint8_t *by_name; /* by string: gpu_class + 1 of a kernel, 0: not computed yet */
     gpu_arg collective;
+    hd_block_room room; /* of gpu_class_of */
 } gpu_classes;
 bool gpu_classes_init(gpu_classes *classes, const hd_trace *trace); /* false: no memory; deinit either way */
 void gpu_classes_deinit(gpu_classes *classes);

@@ -126,15 +126,16 @@ static void each_chunk(walk_worker *me, chunk_step *step)
 {
     const hd_trace *trace = me->w->trace;
     size_t wanted = 0;
+    hd_block_room room = {0};
     for (size_t i = me->block_from; i < me->block_until; i++) {
-        const hd_block *block = hd_trace_block_at(trace, HD_KIND_SLICE, i);
+        const hd_block *block = hd_walk_columns(&room, trace, HD_KIND_SLICE, i);
         if (i == me->block_from) wanted = wanted_from(me->w->options, block->first_row);
         for (uint32_t first = 0, n; first < block->row_count; first += n) {
             n = chunk_rows(block, first);
             step(me, block, first, n, &wanted);
         }
-        hd_trace_release(trace, block);
     }
+    hd_walk_end(&room, trace);
 }
 
 static void count_rows(void *state)

@@ -6,6 +6,7 @@
 #include "model/flows/bind.h"
 #include "model/flows/index.h"
 #include "trace/event.h"
+#include "trace/lazy.h"
 #include "trace/spill.h"
 
 /* Rows of one table by track: rows[first[track] … first[track + 1]). Twins are one track. */
@@ -28,8 +29,9 @@ static hd_status group_rows(by_track *out, const hd_trace *trace, hd_kind kind, 
         out->first[track->same_as + 2] += track->rows[kind];
     }
     for (uint32_t t = 1; t <= tracks; t++) out->first[t + 1] += out->first[t];
+    hd_block_room room = {0};
     for (size_t i = 0; i < hd_trace_block_count(trace, kind); i++) {
-        const hd_block *block = hd_trace_block_at(trace, kind, i);
+        const hd_block *block = hd_walk_columns(&room, trace, kind, i);
         for (uint32_t row = 0; row < block->row_count; row++) {
             uint32_t track = (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], row);
             if (track == HD_NONE) continue;
@@ -37,6 +39,7 @@ static hd_status group_rows(by_track *out, const hd_trace *trace, hd_kind kind, 
             out->rows[out->first[root + 1]++] = (uint32_t)block->first_row + row;
         }
     }
+    hd_walk_end(&room, trace);
     return HD_OK; /* first[t] is now where track t begins */
 }
 

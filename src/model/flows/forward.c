@@ -100,10 +100,12 @@ static bool block_has_any(const sequence_list *ops, const hd_block *block)
 static bool gather_ops(sequence_list *ops)
 {
     const hd_trace *trace = ops->trace;
-    for (size_t i = 0; i < hd_trace_block_count(trace, HD_KIND_SLICE); i++) {
-        const hd_block *block = hd_trace_block_at(trace, HD_KIND_SLICE, i);
+    hd_block_room room = {0};
+    bool fine = true;
+    for (size_t i = 0; fine && i < hd_trace_block_count(trace, HD_KIND_SLICE); i++) {
+        const hd_block *block = hd_walk_block(&room, trace, HD_KIND_SLICE, i);
         if (!block_has_any(ops, block)) continue;
-        for (uint32_t row = 0; row < block->row_count; row++) {
+        for (uint32_t row = 0; fine && row < block->row_count; row++) {
             if (!ops->shapes[hd_column_at(&block->columns[HD_COL_SHAPE], row)]) continue;
             hd_event event;
             sequence_op op = {.row = block->first_row + row};
@@ -117,12 +119,12 @@ static bool gather_ops(sequence_list *ops)
             op.process = track->parent == HD_NONE ? event.track : hd_trace_track_at(trace, track->parent)->same_as;
             op.lane = track->same_as;
             op.start_ns = event.start_ns;
-            if (!hd_large_grow((void **)&ops->list, &ops->capacity, ops->count, sizeof *ops->list, ops->large))
-                return false;
-            ops->list[ops->count++] = op;
+            fine = hd_large_grow((void **)&ops->list, &ops->capacity, ops->count, sizeof *ops->list, ops->large);
+            if (fine) ops->list[ops->count++] = op;
         }
     }
-    return true;
+    hd_walk_end(&room, trace);
+    return fine;
 }
 
 static int by_number_and_start(const void *a, const void *b)

@@ -7,6 +7,7 @@
 #include "base/sorted.h"
 #include "model/flows/bind.h"
 #include "trace/event.h"
+#include "trace/lazy.h"
 #include "trace/spill.h"
 
 /* ---- ids ---- */
@@ -101,8 +102,9 @@ static hd_status new_points(hd_flow_point **out, size_t *out_count, const hd_tra
 static size_t list_points(hd_flow_point *out, const hd_trace *trace, uint32_t category)
 {
     size_t count = 0;
+    hd_block_room room = {0};
     for (size_t b = 0; b < hd_trace_block_count(trace, HD_KIND_FLOW); b++) {
-        const hd_block *block = hd_trace_block_at(trace, HD_KIND_FLOW, b);
+        const hd_block *block = hd_walk_block(&room, trace, HD_KIND_FLOW, b);
         for (uint32_t i = 0; i < block->row_count; i++) {
             bool is_wanted =
                 category == HD_NONE || (uint32_t)hd_column_at(&block->columns[HD_COL_CATEGORY], i) == category;
@@ -113,6 +115,7 @@ static size_t list_points(hd_flow_point *out, const hd_trace *trace, uint32_t ca
             count++;
         }
     }
+    hd_walk_end(&room, trace);
     return count;
 }
 

@@ -5,6 +5,7 @@
 #include "base/memory/large.h"
 #include "model/flows/bind.h"
 #include "trace/event.h"
+#include "trace/lazy.h"
 #include "trace/spill.h"
 
 bool hd_slice_flow_keys_find(hd_slice_flow_keys *out, const hd_trace *trace)
@@ -82,6 +83,7 @@ hd_status hd_slice_points(hd_slice_point **out, size_t *out_count, const hd_trac
 {
     lister l = {.trace = trace};
     bool any = false, fine = true;
+    hd_block_room room = {0};
     *out = NULL;
     *out_count = 0;
     if (!hd_slice_flow_keys_find(&l.keys, trace)) return HD_OK;
@@ -90,7 +92,8 @@ hd_status hd_slice_points(hd_slice_point **out, size_t *out_count, const hd_trac
     bool *shapes = find_shapes(trace, &l.keys, &any);
     l.shapes = shapes;
     for (size_t b = 0; any && fine && b < hd_trace_block_count(trace, HD_KIND_SLICE); b++)
-        fine = list_block(&l, hd_trace_block_at(trace, HD_KIND_SLICE, b));
+        fine = list_block(&l, hd_walk_block(&room, trace, HD_KIND_SLICE, b));
+    hd_walk_end(&room, trace);
     fine = fine && shapes;
     free(shapes);
     if (!fine) {

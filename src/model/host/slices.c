@@ -15,7 +15,7 @@ enum { CHUNK_ROWS = 2048, THREAD_BLOCKS = 8 };
 
 /* ---- gathering, by several threads ---- */
 
-/* Each thread walks its blocks twice: first it finds and counts the slices, then it stores them. */
+/* Each thread lists the slices that it finds in its blocks, then puts them in order of lanes. */
 typedef struct gatherer {
     const gpu_scope *s;
     hd_roles *roles;
@@ -25,9 +25,11 @@ typedef struct gatherer {
     const uint32_t *first;   /* of the places, by lane, one more at the end */
     uint32_t *next;          /* by lane, the place at which the search went on last */
     size_t block_from, block_until;
-    uint64_t (*found)[HD_BLOCK_ROWS / 64]; /* by block: a bit for each row */
-    uint32_t *at;                          /* by lane: number found; then the index of the next one */
-    gpu_slice *list;                       /* of all threads */
+    gpu_slice *found; /* as in the file */
+    size_t found_count, found_capacity;
+    bool failed;
+    uint32_t *at;    /* by lane: number found; then the index of the next one */
+    gpu_slice *list; /* of all threads */
     int64_t category[CHUNK_ROWS], name[CHUNK_ROWS], start[CHUNK_ROWS], duration[CHUNK_ROWS], track[CHUNK_ROWS];
 } gatherer;
 
@@ -71,7 +73,7 @@ static void decode_chunk(gatherer *g, const hd_block *block, uint32_t first, uin
     hd_column_decode(g->track, &block->columns[HD_COL_TRACK], first, count);
 }
 
-static void find_in_chunk(gatherer *g, const hd_block *block, uint32_t first, uint32_t count, uint64_t *found)
+static bool find_in_chunk(gatherer *g, const hd_block *block, uint32_t first, uint32_t count)
 {
     bool is_decoded = false;
     hd_column_decode(g->category, &block->columns[HD_COL_CATEGORY], first, count);
@@ -85,46 +87,38 @@ static void find_in_chunk(gatherer *g, const hd_block *block, uint32_t first, ui
         is_decoded = true;
         if (!slice_of(&slice, g->s, block, first + i, g->start[i], g->duration[i], (uint32_t)g->track[i])) continue;
         if (g->places && !is_near(g, slice.lane, slice.start, slice.end)) continue;
-        found[(first + i) / 64] |= UINT64_C(1) << (first + i) % 64;
+        if (!hd_large_grow((void **)&g->found, &g->found_capacity, g->found_count, sizeof *g->found, g->s->large))
+            return false;
+        slice.name = (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], first + i);
+        g->found[g->found_count++] = slice;
         g->at[slice.lane]++;
     }
+    return true;
 }
 
-static void find_in_block(gatherer *g, const hd_block *block, uint64_t *found)
+static bool find_in_block(gatherer *g, const hd_block *block)
 {
-    for (uint32_t first = 0; first < block->row_count; first += CHUNK_ROWS) {
+    bool fine = true;
+    for (uint32_t first = 0; fine && first < block->row_count; first += CHUNK_ROWS) {
         uint32_t left = block->row_count - first;
-        find_in_chunk(g, block, first, left < CHUNK_ROWS ? left : CHUNK_ROWS, found);
+        fine = find_in_chunk(g, block, first, left < CHUNK_ROWS ? left : CHUNK_ROWS);
     }
+    return fine;
 }
 
-static void put_from_block(gatherer *g, const hd_block *block, const uint64_t *found)
-{
-    const hd_column *c = block->columns;
-    for (uint32_t word = 0; word < HD_BLOCK_ROWS / 64; word++) {
-        for (uint64_t left = found[word]; left; left &= left - 1) {
-            gpu_slice slice;
-            uint32_t row = word * 64 + (uint32_t)__builtin_ctzll(left);
-            if (!slice_of(&slice, g->s, block, row, hd_column_at(&c[HD_COL_START], row),
-                          hd_column_at(&c[HD_COL_DURATION], row), (uint32_t)hd_column_at(&c[HD_COL_TRACK], row)))
-                continue;
-            slice.name = (uint32_t)hd_column_at(&c[HD_COL_NAME], row);
-            g->list[g->at[slice.lane]++] = slice;
-        }
-    }
-}
-
-static void go_over_blocks(void *state)
+static void find_in_blocks(void *state)
 {
     gatherer *g = state;
-    for (size_t b = g->block_from; b < g->block_until; b++) {
-        const hd_block *block = hd_trace_block_at(g->s->trace, HD_KIND_SLICE, b);
-        if (g->list)
-            put_from_block(g, block, g->found[b - g->block_from]);
-        else
-            find_in_block(g, block, g->found[b - g->block_from]);
-        hd_trace_release(g->s->trace, block);
-    }
+    hd_block_room room = {0};
+    for (size_t b = g->block_from; b < g->block_until && !g->failed; b++)
+        g->failed = !find_in_block(g, hd_walk_columns(&room, g->s->trace, HD_KIND_SLICE, b));
+    hd_walk_end(&room, g->s->trace);
+}
+
+static void put_in_lanes(void *state)
+{
+    gatherer *g = state;
+    for (size_t i = 0; i < g->found_count; i++) g->list[g->at[g->found[i].lane]++] = g->found[i];
 }
 
 /* ---- order ---- */
@@ -172,10 +166,9 @@ static bool open_gatherer(gatherer *g, size_t from, size_t until)
     size_t lanes = (size_t)hd_trace_track_count(g->s->trace) + 1;
     g->block_from = from;
     g->block_until = until;
-    g->found = calloc(until - from + 1, sizeof *g->found);
     g->at = calloc(lanes, sizeof *g->at);
     if (g->places) g->next = calloc(lanes, sizeof *g->next);
-    return g->found && g->at && (g->next || !g->places);
+    return g->at && (g->next || !g->places);
 }
 
 /* like: common settings of the threads. */
@@ -195,13 +188,14 @@ static hd_status gather(gpu_slices *out, const gatherer *like, hd_error *err)
         gatherers[i].roles = &known;
         fine = open_gatherer(&gatherers[i], blocks * i / threads, blocks * (i + 1) / threads);
     }
-    if (fine) hd_threads_run(go_over_blocks, gatherers, sizeof *gatherers, threads);
+    if (fine) hd_threads_run(find_in_blocks, gatherers, sizeof *gatherers, threads);
+    for (unsigned i = 0; fine && i < threads; i++) fine = !gatherers[i].failed;
     fine = fine && make_room(out, gatherers, threads, s);
-    if (fine) hd_threads_run(go_over_blocks, gatherers, sizeof *gatherers, threads);
+    if (fine) hd_threads_run(put_in_lanes, gatherers, sizeof *gatherers, threads);
     for (uint32_t l = 0; fine && l < hd_trace_track_count(s->trace); l++)
         fine = sort_lane(out->list + out->first[l], out->first[l + 1] - out->first[l], s->large);
     for (unsigned i = 0; gatherers && i < threads; i++) {
-        free(gatherers[i].found);
+        hd_large_free(gatherers[i].found);
         free(gatherers[i].at);
         free(gatherers[i].next);
     }

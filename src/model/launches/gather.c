@@ -120,11 +120,11 @@ static bool gather_block(gatherer *g, const hd_block *block)
 static void gather_blocks(void *state)
 {
     gatherer *g = state;
+    hd_block_room room = {0};
     for (size_t b = g->block_from; b < g->block_until && !g->failed; b++) {
-        const hd_block *block = hd_trace_block_at(g->trace, HD_KIND_SLICE, b);
-        g->failed = !gather_block(g, block);
-        hd_trace_release(g->trace, block);
+        g->failed = !gather_block(g, hd_walk_block(&room, g->trace, HD_KIND_SLICE, b));
     }
+    hd_walk_end(&room, g->trace);
 }
 
 /* ---- threads ---- */

@@ -11,6 +11,7 @@
 #include "model/args/args.h"
 #include "model/launches/impl.h"
 #include "trace/event.h"
+#include "trace/lazy.h"
 
 typedef struct keyed {
     uint64_t id;
@@ -263,11 +264,11 @@ static bool assign_creator(joiner *j, uint32_t work, const candidate *list, size
     return true;
 }
 
-static int64_t operator_at(gpu_arg *arg, const hd_trace *trace, uint64_t row)
+static int64_t operator_at(gpu_arg *arg, hd_block_room *room, const hd_trace *trace, uint64_t row)
 {
     uint32_t at;
     int64_t id;
-    const hd_block *block = hd_trace_block_of(&at, trace, HD_KIND_SLICE, row);
+    const hd_block *block = hd_walk_row(&at, room, trace, HD_KIND_SLICE, row);
     return gpu_arg_whole(&id, arg, block, at) ? id : 0;
 }
 
@@ -276,17 +277,20 @@ static bool read_operators(joiner *j)
 {
     launch_finder *f = j->f;
     gpu_arg arg;
+    hd_block_room calls = {0}, works = {0};
     if (!gpu_arg_init(&arg, f->trace, "External id")) return false;
     j->by_operator = gpu_arg_is_used(&arg);
     j->call_count = 0;
     for (size_t i = 0; j->by_operator && i < f->call_count; i++) {
-        int64_t id = f->calls[i].sort == HD_LAUNCH_UNKNOWN ? 0 : operator_at(&arg, f->trace, f->calls[i].row);
+        int64_t id = f->calls[i].sort == HD_LAUNCH_UNKNOWN ? 0 : operator_at(&arg, &calls, f->trace, f->calls[i].row);
         if (id) j->calls[j->call_count++] = (keyed){(uint64_t)id, (uint32_t)i};
     }
     for (size_t i = 0; j->call_count && i < f->work_count; i++) {
-        int64_t id = operator_at(&arg, f->trace, f->works[i].row);
+        int64_t id = operator_at(&arg, &works, f->trace, f->works[i].row);
         if (id) j->works[j->work_count++] = (keyed){(uint64_t)id, (uint32_t)i};
     }
+    hd_walk_end(&calls, f->trace);
+    hd_walk_end(&works, f->trace);
     gpu_arg_deinit(&arg);
     return true;
 }

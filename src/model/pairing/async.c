@@ -10,6 +10,7 @@
 #include "base/sorted.h"
 #include "model/flows/bind.h"
 #include "model/identity/process.h"
+#include "trace/lazy.h"
 #include "trace/spill.h"
 
 /* The value of a key of the event itself, 0 where it has none. */
@@ -47,15 +48,17 @@ static hd_async_point point_of(const hd_trace *trace, const hd_event *event, uin
 static size_t collect(hd_async_point *out, const hd_trace *trace)
 {
     size_t count = 0;
+    hd_block_room room = {0};
     uint32_t scope_key = hd_trace_find_string(trace, "scope", 5);
     for (size_t b = 0; b < hd_trace_block_count(trace, HD_KIND_ASYNC); b++) {
-        const hd_block *block = hd_trace_block_at(trace, HD_KIND_ASYNC, b);
+        const hd_block *block = hd_walk_block(&room, trace, HD_KIND_ASYNC, b);
         for (uint32_t i = 0; i < block->row_count; i++) {
             hd_event event;
             hd_block_event(&event, block, i);
             if (event.phase && event.start_ns != HD_NO_TIME) out[count++] = point_of(trace, &event, scope_key);
         }
     }
+    hd_walk_end(&room, trace);
     return count;
 }
 

@@ -150,15 +150,16 @@ static bool add_entry(recorder *r, const hd_block *block, uint32_t row, const hd
 static bool add_entries(recorder *r, uint32_t category)
 {
     bool fine = true;
+    hd_block_room room = {0};
     for (size_t i = 0; fine && i < hd_trace_block_count(r->trace, HD_KIND_SLICE); i++) {
-        const hd_block *block = hd_trace_block_at(r->trace, HD_KIND_SLICE, i);
+        const hd_block *block = hd_walk_block(&room, r->trace, HD_KIND_SLICE, i);
         for (uint32_t row = 0; fine && row < block->row_count; row++) {
             hd_event event;
             hd_block_event(&event, block, row);
             if (event.category == category) fine = add_entry(r, block, row, &event);
         }
-        hd_trace_release(r->trace, block);
     }
+    hd_walk_end(&room, r->trace);
     return fine;
 }
 

@@ -10,6 +10,7 @@
 #include "base/memory/vector.h"
 #include "model/roles/frames.h"
 #include "trace/impl.h"
+#include "trace/lazy.h"
 #include "trace/stacks/trace_stacks.h"
 
 enum { FRAMES = 4096 }; /* of one text, those next to the root */
@@ -152,8 +153,9 @@ static bool add_text(hd_event_stacks *s, uint32_t string, uint8_t form)
 static bool add_texts(hd_event_stacks *s, hd_kind kind)
 {
     bool fine = true;
+    hd_block_room room = {0};
     for (size_t b = 0; fine && b < hd_trace_block_count(s->trace, kind); b++) {
-        const hd_block *block = hd_trace_block_at(s->trace, kind, b);
+        const hd_block *block = hd_walk_block(&room, s->trace, kind, b);
         for (uint32_t row = 0; fine && row < block->row_count; row++) {
             hd_event event;
             uint8_t form;
@@ -161,8 +163,8 @@ static bool add_texts(hd_event_stacks *s, hd_kind kind)
             uint32_t string = text_of(&form, s, &event);
             if (string != HD_STRING_NONE) fine = add_text(s, string, form);
         }
-        hd_trace_release(s->trace, block);
     }
+    hd_walk_end(&room, s->trace);
     return fine;
 }
 

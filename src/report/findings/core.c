@@ -211,10 +211,11 @@ static bool mark_names(findings *f)
     const hd_trace *trace = f->scope.trace;
     const hd_launches *l = f->scope.launches;
     size_t work = 0; /* the next, by row */
+    hd_block_room room = {0};
     int64_t *names = calloc(CHUNK, sizeof *names);
     f->names = calloc((size_t)hd_trace_string_count(trace) + 1, 1);
     for (size_t b = 0; names && f->names && b < hd_trace_block_count(trace, HD_KIND_SLICE); b++) {
-        const hd_block *block = hd_trace_block_at(trace, HD_KIND_SLICE, b);
+        const hd_block *block = hd_walk_columns(&room, trace, HD_KIND_SLICE, b);
         for (uint32_t first = 0; first < block->row_count; first += CHUNK) {
             uint32_t count = block->row_count - first < CHUNK ? block->row_count - first : CHUNK;
             hd_column_decode(names, &block->columns[HD_COL_NAME], first, count);
@@ -228,8 +229,8 @@ static bool mark_names(findings *f)
             hd_column_decode(names, &block->columns[HD_COL_CATEGORY], first, count);
             for (uint32_t i = 0; i < count; i++) f->is_slowed |= (uint32_t)names[i] == python;
         }
-        hd_trace_release(trace, block);
     }
+    hd_walk_end(&room, trace);
     free(names);
     return names && f->names;
 }
@@ -254,16 +255,17 @@ static hd_status read_values(void **out, size_t size, const findings *f, const c
     const hd_launches *l = f->scope.launches;
     const hd_trace *trace = f->scope.trace;
     gpu_arg arg;
+    hd_block_room room = {0};
     *out = NULL;
     if (!gpu_arg_init(&arg, trace, name)) return HD_NOMEM(err);
     bool is_used = gpu_arg_is_used(&arg);
     if (is_used) *out = hd_large_new(l->work_count + 1, size, f->scope.large);
     for (size_t b = 0, at = 0; *out && b < hd_trace_block_count(trace, HD_KIND_SLICE) && at < l->work_count; b++) {
-        const hd_block *block = hd_trace_block_at(trace, HD_KIND_SLICE, b);
+        const hd_block *block = hd_walk_block(&room, trace, HD_KIND_SLICE, b);
         for (; at < l->work_count && l->works[at].row < block->first_row + block->row_count; at++)
             read(*out, at, f, &arg, block, (uint32_t)(l->works[at].row - block->first_row));
-        hd_trace_release(trace, block);
     }
+    hd_walk_end(&room, trace);
     gpu_arg_deinit(&arg);
     return *out || !is_used ? HD_OK : HD_NOMEM(err);
 }

@@ -53,6 +53,7 @@ typedef struct kernels {
     uint64_t stack_room; /* for the texts of stacks */
     gpu_aggregate rows;
     report_covered shaped; /* with --by shape */
+    hd_block_room room;    /* of sum_kernels */
 } kernels;
 
 /* ---- activities around the launches ---- */
@@ -218,7 +219,7 @@ static bool add_kernel(kernels *k, const gpu_work *work, const hd_work *of, int6
 {
     const gpu_scope *s = &k->scope;
     uint32_t at, launch = work->launch;
-    const hd_block *block = hd_trace_block_of(&at, s->trace, HD_KIND_SLICE, of->row);
+    const hd_block *block = hd_walk_row(&at, &k->room, s->trace, HD_KIND_SLICE, of->row);
     gpu_slice *op =
         k->op_of && launch != HD_NONE && k->op_of[launch] != HD_NONE ? &k->ops.list[k->op_of[launch]] : NULL;
     kernel_row row = {
@@ -359,6 +360,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     if (status == HD_OK) status = add_tables(out, &k, err);
     for (int i = 0; i < ARGUMENTS; i++) gpu_arg_deinit(&k.args[i]);
     gpu_texts_deinit(&k.texts);
+    hd_walk_end(&k.room, input->trace);
     gpu_slices_deinit(&k.ops);
     gpu_aggregate_deinit(&k.rows);
     hd_large_free(k.op_of);

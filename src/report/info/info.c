@@ -154,11 +154,12 @@ static int most_samples_first(const void *a, const void *b)
 /* By string: how many samples have it as their name, which is the event. */
 static void count_samples(uint64_t *counts, const hd_trace *trace)
 {
+    hd_block_room room = {0};
     for (size_t b = 0; b < hd_trace_block_count(trace, HD_KIND_SAMPLE); b++) {
-        const hd_block *block = hd_trace_block_at(trace, HD_KIND_SAMPLE, b);
+        const hd_block *block = hd_walk_columns(&room, trace, HD_KIND_SAMPLE, b);
         for (uint32_t i = 0; i < block->row_count; i++) counts[hd_column_at(&block->columns[HD_COL_NAME], i)]++;
-        hd_trace_release(trace, block);
     }
+    hd_walk_end(&room, trace);
 }
 
 static hd_status put_events(hd_report *out, const hd_trace *trace, const event_sum *sums, size_t count, hd_error *err)

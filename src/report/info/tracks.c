@@ -4,36 +4,13 @@
 
 #include "base/error.h"
 #include "base/sorted.h"
-#include "heddle/index.h"
 #include "model/identity/process.h"
+#include "model/roles/busy.h"
 #include "report/info/info.h"
 #include "report/report.h"
 #include "report/spans.h"
-#include "trace/index/lane_index.h"
 
 /* ---- lanes ---- */
-
-/* The time covered by slices in start order; overlaps count once. */
-typedef struct busy_sum {
-    int64_t busy, until;
-} busy_sum;
-
-static void add_busy(busy_sum *sum, int64_t start, int64_t end)
-{
-    int64_t from = start > sum->until ? start : sum->until, more;
-    if (end <= from) return;
-    sum->until = end;
-    if (__builtin_sub_overflow(end, from, &more) || __builtin_add_overflow(sum->busy, more, &sum->busy))
-        sum->busy = INT64_MAX;
-}
-
-/* Whether a slice counts as busy: on a device's track only its activities do. */
-static bool is_busy(hd_roles *roles, const hd_block *block, uint32_t row, hd_row_sort sort)
-{
-    if (hd_row_is_host(sort)) return true;
-    return hd_role_is_work(
-        hd_roles_in(roles, block, row, (uint32_t)hd_column_at(&block->columns[HD_COL_CATEGORY], row)));
-}
 
 static void widen(info_lane *lane, const hd_track *track)
 {
@@ -87,42 +64,16 @@ static void count_processes(info_tracks *tracks, uint8_t *seen)
     }
 }
 
-/* For a device's track, whose activities are not in the index: slice by slice, in the blocks that have them. */
-static hd_status sum_work(int64_t *out, hd_roles *roles, const hd_index *index, const hd_lane *lane, hd_error *err)
-{
-    enum { ROWS = 1024 };
-    uint64_t rows[ROWS];
-    size_t count;
-    busy_sum sum = {0, INT64_MIN};
-    for (uint64_t first = 0; first < lane->slice_count; first += count) {
-        HD_TRY(hd_lane_rows(rows, &count, index, lane, roles->trace, first, ROWS, err));
-        if (count == 0) break;
-        for (size_t i = 0; i < count; i++) {
-            uint32_t at;
-            const hd_block *block = hd_trace_block_of(&at, roles->trace, HD_KIND_SLICE, rows[i]);
-            if (!is_busy(roles, block, at, HD_ROW_QUEUE)) continue;
-            const hd_column *columns = block->columns;
-            lane_span span = lane_span_of(
-                index, hd_column_at(&columns[HD_COL_START], at), hd_column_at(&columns[HD_COL_DURATION], at),
-                hd_column_at(&columns[HD_COL_START_PS], at), hd_column_at(&columns[HD_COL_END_PS], at));
-            add_busy(&sum, span.start, span.end);
-        }
-    }
-    *out = sum.busy / index->units_per_ns;
-    return HD_OK;
-}
-
-/* From the index that came with the trace: then only slices on rows of devices are looked at. */
 static hd_status read_index(info_lane *lanes, hd_roles *roles, const hd_index *index, hd_error *err)
 {
+    int64_t *queues;
+    HD_TRY(hd_queues_busy(&queues, roles, index, false, err));
     for (size_t i = 0; i < hd_index_lane_count(index); i++) {
         const hd_lane *lane = hd_index_lane_at(index, i);
         info_lane *own = &lanes[lane->track];
-        own->busy_ns = lane->busy_ns;
-        hd_status status = own->sort == HD_ROW_QUEUE ? sum_work(&own->busy_ns, roles, index, lane, err) : HD_OK;
-        if (status == HD_ERR_DAMAGED) own->busy_ns = HD_NO_TIME; /* not all of its slices can be read */
-        if (status != HD_OK && status != HD_ERR_DAMAGED) return status;
+        own->busy_ns = own->sort == HD_ROW_QUEUE ? queues[i] : lane->busy_ns;
     }
+    free(queues);
     return HD_OK;
 }
 
@@ -133,12 +84,13 @@ static hd_status sum_spans(info_lane *lanes, hd_roles *roles, hd_error *err)
     for (uint32_t i = 0; i < spans.lane_count; i++) {
         uint64_t slices;
         const slice_span *list = span_index_lane(&spans, i, &slices);
-        busy_sum sum = {0, INT64_MIN};
+        hd_busy_sum sum = HD_BUSY_NONE;
         int64_t ranks = spans.ticks.ranks; /* of a picosecond: lengths in ticks are not exact */
         for (uint64_t s = 0; s < slices; s++) {
             uint32_t at;
             const hd_block *block = hd_trace_block_of(&at, roles->trace, HD_KIND_SLICE, list[s].row);
-            if (is_busy(roles, block, at, lanes[i].sort)) add_busy(&sum, list[s].start / ranks, list[s].end / ranks);
+            if (hd_counts_as_busy(roles, block, at, lanes[i].sort))
+                hd_busy_add(&sum, list[s].start / ranks, list[s].end / ranks);
         }
         lanes[i].busy_ns = sum.busy / spans.ticks.per_ns;
     }

@@ -54,8 +54,9 @@ static void count_rows(void *state)
 {
     build_worker *w = state;
     const build *b = w->b;
+    hd_block_room room = {0};
     for (size_t i = w->block_from; i < w->block_until; i++) {
-        const hd_block *block = hd_trace_block_at(b->trace, HD_KIND_SLICE, i);
+        const hd_block *block = hd_walk_columns(&room, b->trace, HD_KIND_SLICE, i);
         for (uint32_t first = 0, n; first < block->row_count; first += n) {
             n = chunk_rows(block, first);
             hd_column_decode(w->start, &block->columns[HD_COL_START], first, n);
@@ -65,8 +66,8 @@ static void count_rows(void *state)
                 if (w->start[r] != HD_NO_TIME && track < b->track_count) w->next[b->lane_of[track]]++;
             }
         }
-        hd_trace_release(b->trace, block);
     }
+    hd_walk_end(&room, b->trace);
 }
 
 static void gather_chunk(build_worker *w, const hd_block *block, uint32_t first, uint32_t n)
@@ -94,15 +95,16 @@ static void gather_chunk(build_worker *w, const hd_block *block, uint32_t first,
 static void gather(void *state)
 {
     build_worker *w = state;
+    hd_block_room room = {0};
     for (size_t i = w->block_from; i < w->block_until; i++) {
-        const hd_block *block = hd_trace_block_at(w->b->trace, HD_KIND_SLICE, i);
+        const hd_block *block = hd_walk_columns(&room, w->b->trace, HD_KIND_SLICE, i);
         for (uint32_t first = 0, n; first < block->row_count; first += n) {
             n = chunk_rows(block, first);
             hd_column_decode(w->track, &block->columns[HD_COL_TRACK], first, n);
             gather_chunk(w, block, first, n);
         }
-        hd_trace_release(w->b->trace, block);
     }
+    hd_walk_end(&room, w->b->trace);
 }
 
 /* ---- lanes ---- */
@@ -200,12 +202,14 @@ void lane_choose_units(hd_index *index, const hd_trace *trace)
     int64_t length;
     index->base_ns = lane_base_ns(&length, trace);
     index->units_per_ns = 1;
+    hd_block_room room = {0};
     if (length > INT64_MAX / 1000 - 1) return;
-    for (size_t i = 0; i < hd_trace_block_count(trace, HD_KIND_SLICE); i++) {
-        const hd_column *columns = hd_trace_columns_at(trace, HD_KIND_SLICE, i)->columns;
+    for (size_t i = 0; i < hd_trace_block_count(trace, HD_KIND_SLICE) && index->units_per_ns == 1; i++) {
+        const hd_column *columns = hd_walk_columns(&room, trace, HD_KIND_SLICE, i)->columns;
         const hd_column *start = &columns[HD_COL_START_PS], *end = &columns[HD_COL_END_PS];
         if (start->width || start->base || end->width || end->base) index->units_per_ns = 1000;
     }
+    hd_walk_end(&room, trace);
 }
 
 static bool make_workers(build *b, unsigned threads)

@@ -68,15 +68,15 @@ static void sum_blocks(void *state)
 {
     category_worker *w = state;
     size_t at = 0;
+    hd_block_room room = {0};
     for (int kind = 0; kind < HD_KIND_COUNT; kind++) {
         size_t count = hd_trace_block_count(w->trace, (hd_kind)kind);
         for (size_t b = 0; b < count && !w->failed; b++, at++) {
             if (at < w->from || at >= w->until) continue;
-            const hd_block *block = hd_trace_block_at(w->trace, (hd_kind)kind, b);
-            w->failed = !sum_block(w, block);
-            hd_trace_release(w->trace, block);
+            w->failed = !sum_block(w, hd_walk_columns(&room, w->trace, (hd_kind)kind, b));
         }
     }
+    hd_walk_end(&room, w->trace);
 }
 
 /* A sum with its index, so that sorting is stable. */

@@ -143,6 +143,7 @@ void hd_index_free(hd_index *index)
     hd_large_free(index->parts);
     hd_large_free(index->summaries);
     free(index->categories);
+    free(index->work_ns);
     free(index);
 }
 

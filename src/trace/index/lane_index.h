@@ -65,6 +65,7 @@ struct hd_index {
     lane_part *parts;
     hd_category_sum *categories;
     size_t category_count;
+    int64_t *work_ns;              /* by lane, of a store: see model/roles/busy.h; NULL: not known */
     int64_t base_ns, units_per_ns; /* 1 or 1000 */
     uint64_t slice_rows;           /* of the trace's table */
     uint64_t large;                /* hd_trace_large_bytes: the limit for all lists except the categories' */

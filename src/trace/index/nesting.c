@@ -139,22 +139,24 @@ static bool gather(nester *n, lane_state *lane, const lane_span *span, bool is_b
 
 static bool each_span(nester *n, take_span *take)
 {
-    for (size_t b = 0; b < hd_trace_block_count(n->trace, HD_KIND_SLICE); b++) {
-        const hd_block *block = hd_trace_columns_at(n->trace, HD_KIND_SLICE, b);
+    bool fine = true;
+    hd_block_room room = {0};
+    for (size_t b = 0; fine && b < hd_trace_block_count(n->trace, HD_KIND_SLICE); b++) {
+        const hd_block *block = hd_walk_columns(&room, n->trace, HD_KIND_SLICE, b);
         for (uint32_t first = 0, count; first < block->row_count; first += count) {
             count = block->row_count - first < CHUNK_ROWS ? block->row_count - first : CHUNK_ROWS;
             decode(n, block, first, count);
-            for (uint32_t i = 0; i < count; i++) {
+            for (uint32_t i = 0; fine && i < count; i++) {
                 lane_span span;
                 lane_state *lane = span_of(&span, n, i);
                 if (!lane) continue;
                 span.ordinal = (uint32_t)(block->first_row + first + i);
-                if (!take(n, lane, &span, is_begin(n, i))) return false;
+                fine = take(n, lane, &span, is_begin(n, i));
             }
         }
-        hd_trace_release(n->trace, block);
     }
-    return true;
+    hd_walk_end(&room, n->trace);
+    return fine;
 }
 
 /* ---- lanes that are out of order ---- */

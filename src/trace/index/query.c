@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/sorted.h"
 #include "trace/index/lane_index.h"
+#include "trace/lazy.h"
 
 enum { PIECE = 1024 };
 
@@ -70,7 +71,7 @@ static bool walk_jump(row_walk *walk, uint32_t ordinal)
     size_t part = ordinal / HD_SUMMARY_SLICES;
     if (walk->block && walk->ordinal <= ordinal && walk->ordinal >= (uint64_t)part * HD_SUMMARY_SLICES) return true;
     if (walk->detail->parts[part].row >= hd_trace_row_count(walk->trace, HD_KIND_SLICE)) return false;
-    walk->block = hd_trace_block_of(&walk->row, walk->trace, HD_KIND_SLICE, walk->detail->parts[part].row);
+    walk->block = hd_trace_columns_of(&walk->row, walk->trace, HD_KIND_SLICE, walk->detail->parts[part].row);
     walk->ordinal = (uint64_t)part * HD_SUMMARY_SLICES;
     return true;
 }
@@ -97,7 +98,7 @@ static bool walk_to(uint64_t *out_row, row_walk *walk, uint32_t ordinal)
         }
         uint64_t next = walk->block->first_row + walk->block->row_count;
         if (next >= hd_trace_row_count(walk->trace, HD_KIND_SLICE)) return false;
-        walk->block = hd_trace_block_of(&walk->row, walk->trace, HD_KIND_SLICE, next);
+        walk->block = hd_trace_columns_of(&walk->row, walk->trace, HD_KIND_SLICE, next);
     }
 }
 

@@ -17,6 +17,7 @@
 #include "base/system.h"
 #include "base/text/ends.h"
 #include "heddle/convert.h"
+#include "trace/lazy.h"
 #include "view/ranks/ranks.h"
 #include "view/session/impl.h"
 #include "view/sql/sql.h"
@@ -95,6 +96,7 @@ static void read_entry(view_entry *entry)
     char opened[32];
     snprintf(opened, sizeof opened, "/dev/fd/%d", entry->fd);
     hd_status status = hd_trace_read(&trace, entry->fd >= 0 ? opened : entry->path, &options, &err);
+    if (status == HD_OK) hd_trace_keep_visited(trace);
     if (status != HD_OK && entry->fd >= 0) snprintf(err.path, sizeof err.path, "%s", entry->name);
     if (status == HD_OK && entry->path && s->counters &&
         (status = hd_convert_trace(&trace, entry->path, s->counters, &err)) != HD_OK)

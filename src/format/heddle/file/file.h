@@ -12,7 +12,7 @@
 #include "base/io/compress.h"
 #include "heddle/trace.h"
 
-enum { STORE_MAJOR = 1, STORE_MINOR = 0 };
+enum { STORE_MAJOR = 1, STORE_MINOR = 1 };
 enum { STORE_MAGIC_BYTES = 8, STORE_HEADER_BYTES = 32, STORE_SECTION_BYTES = 40, STORE_TRAILER_BYTES = 48 };
 
 /* The magic of a file, of each section, of the end. */
@@ -31,6 +31,7 @@ typedef enum store_type {
     STORE_ORDER,
     STORE_INDEX,
     STORE_FOOTER,
+    STORE_ACTIVITY,
     STORE_TYPES
 } store_type;
 

@@ -9,6 +9,7 @@
 #include "base/memory/arena.h"
 #include "format/heddle/write/ids.h"
 #include "heddle/builder.h"
+#include "heddle/index.h"
 
 /* Facts about the file itself. */
 typedef struct store_totals {
@@ -23,6 +24,10 @@ void store_put_ledger(hd_bytes *out, const hd_trace *trace);
 void store_put_tracks(hd_bytes *out, store_ids *ids);
 /* File ids [first, first + count). */
 void store_put_shapes(hd_bytes *out, store_ids *ids, uint32_t first, uint32_t count);
+/* Of the queues of devices: the time that GPU activities cover, by lane of the index as in model/roles/busy.h. */
+void store_put_activity(hd_bytes *out, const hd_index *index, const int64_t *work_ns);
+/* Adds them to the index, unless they were made by other rules. Errors: DAMAGED, MEMORY. */
+hd_status store_get_activity(hd_index *index, hd_byte_reader body);
 
 /* Each fills the builder; false: the bytes are not such a table, or memory ran out, which the builder records. Texts
  * that must outlive the call go to the arena. */

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "format/heddle/read/reader.h"
+#include "model/roles/busy.h"
 #include "trace/index/lane_index.h"
 
 enum { TABLE_LIMIT = 1 << 30 };
@@ -187,31 +188,61 @@ static hd_status verify_rest(const store_opening *o)
         if (!store_map_section_at(&found, map, listed->offset) || found.type != listed->type ||
             found.payload_size != listed->payload_size || found.checksum != listed->checksum)
             HD_TRY(store_report(o, "heddle.section-header-damaged", HD_LEDGER_REPAIR, 1, listed->offset));
-        bool needed = is_known(listed) && listed->type != STORE_INDEX && !(listed->flags & STORE_COPY);
-        if (!needed && listed->type != STORE_INDEX && !store_open_payload(o, &body, listed))
+        bool needed = is_known(listed) && !(listed->flags & STORE_COPY);
+        if (!needed && !store_open_payload(o, &body, listed))
             HD_TRY(store_report(o, listed->flags & STORE_COPY ? "heddle.copy-damaged" : "heddle.section-damaged",
                                 listed->flags & STORE_COPY ? HD_LEDGER_REPAIR : HD_LEDGER_LOSS, 1, listed->offset));
     }
     return HD_OK;
 }
 
-/* Only for a trace with all rows: the index counts them. */
-static hd_status open_index(const store_opening *o)
+/* Where all events were read, the times of activities are those of the events. */
+static hd_status check_activity(const store_opening *o, hd_index *index, uint64_t offset)
+{
+    hd_roles roles;
+    int64_t *work_ns = NULL;
+    hd_status status = hd_roles_init(&roles, o->store->trace) ? HD_OK : HD_NOMEM(o->err);
+    if (status == HD_OK) status = hd_queues_busy(&work_ns, &roles, index, true, o->err);
+    if (status == HD_OK && memcmp(work_ns, index->work_ns, index->lane_count * sizeof *work_ns) != 0) {
+        free(index->work_ns);
+        index->work_ns = NULL;
+        status = store_report(o, "heddle.sums-differ", HD_LEDGER_REPAIR, 1, offset);
+    }
+    free(work_ns);
+    hd_roles_deinit(&roles);
+    return status;
+}
+
+static hd_status open_activity(const store_opening *o, hd_index *index, const store_section *section, bool loaded)
+{
+    hd_bytes plain = {0};
+    hd_status status = HD_ERR_DAMAGED;
+    if (store_open_packed(o, &plain, section, TABLE_LIMIT))
+        status = store_get_activity(index, hd_byte_reader_of(plain.data, plain.size));
+    hd_bytes_deinit(&plain);
+    if (status == HD_ERR_MEMORY) return HD_NOMEM(o->err);
+    if (status != HD_OK) return store_report(o, "heddle.activity-damaged", HD_LEDGER_REPAIR, 1, section->offset);
+    return loaded && index->work_ns ? check_activity(o, index, section->offset) : HD_OK;
+}
+
+/* Only for a trace with all rows: the index counts them. The times of activities are by its lanes. */
+static hd_status open_index(const store_opening *o, bool loaded)
 {
     store *s = o->store;
+    hd_index *index = NULL;
     for (size_t i = 0; i < s->map.count; i++) {
         const store_section *section = &s->map.sections[i];
-        hd_index *index;
         hd_bytes plain = {0};
-        if (section->type != STORE_INDEX) continue;
+        if (section->type == STORE_ACTIVITY && index) HD_TRY(open_activity(o, index, section, loaded));
+        if (section->type != STORE_INDEX || index) continue;
         hd_status status = HD_ERR_DAMAGED;
         if (store_open_packed(o, &plain, section, TABLE_LIMIT))
             status = hd_index_load(&index, s->trace, plain.data, plain.size, NULL);
         hd_bytes_deinit(&plain);
         if (status == HD_ERR_MEMORY) return HD_NOMEM(o->err);
         if (status != HD_OK) return store_report(o, "heddle.index-damaged", HD_LEDGER_REPAIR, 1, section->offset);
-        if (index) hd_builder_set_index(o->builder, index);
-        return HD_OK;
+        if (!index) return HD_OK;
+        hd_builder_set_index(o->builder, index);
     }
     return HD_OK;
 }
@@ -273,8 +304,9 @@ static hd_status open_all(store_opening *o, bool *out_anew)
     hd_builder_set_source(o->builder, &source);
     HD_TRY(open_tables(o));
     bool whole = s->map.header_whole && s->map.has_trailer && !s->anew;
-    if (!options->lazy || options->strict || !whole) HD_TRY(load_events(o, out_anew));
-    return s->anew || *out_anew ? HD_OK : open_index(o);
+    bool loaded = !options->lazy || options->strict || !whole;
+    if (loaded) HD_TRY(load_events(o, out_anew));
+    return s->anew || *out_anew ? HD_OK : open_index(o, loaded);
 }
 
 static hd_status read_store(store_opening *o, hd_input *input)

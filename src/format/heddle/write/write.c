@@ -3,7 +3,7 @@
  * Writes   docs/formats/heddle.md
  * Order    facts, strings, metadata, ledger, tracks; then, in the order of the input's events, blocks of 65,536 rows of
  *          one kind, each after the strings and shapes that it is the first to use, and runs of the order; the lane
- *          index; copies of the small tables; footer and trailer
+ *          index and the times of activities; copies of the small tables; footer and trailer
  * Memory   a few blocks for each thread, and 4 bytes for each string of the trace
  *
  * Nothing written is changed later, so if a writer is killed, the complete sections can be read.
@@ -15,6 +15,7 @@
 #include "format/heddle/file/tables.h"
 #include "format/heddle/store.h"
 #include "format/heddle/write/jobs.h"
+#include "model/roles/busy.h"
 #include "trace/index/lane_index.h"
 #include "trace/lazy.h"
 
@@ -139,27 +140,46 @@ static hd_status add_copies(writer *w, hd_error *err)
     return add_table(w, STORE_SHAPES, STORE_COPY, &head, &plain, err);
 }
 
+static hd_status put_activity(hd_bytes *out, const writer *w, const hd_index *index, hd_error *err)
+{
+    hd_roles roles;
+    int64_t *work_ns;
+    hd_status status = hd_roles_init(&roles, w->trace) ? HD_OK : HD_NOMEM(err);
+    if (status == HD_OK) status = hd_queues_busy(&work_ns, &roles, index, true, err);
+    if (status == HD_OK) {
+        store_put_activity(out, index, work_ns);
+        free(work_ns);
+    }
+    hd_roles_deinit(&roles);
+    return status;
+}
+
 /* The trace's own index, if it is consistent; that of a store may be wrong. */
-static hd_status put_index(hd_bytes *out, writer *w, hd_error *err)
+static hd_status put_index(hd_bytes *out, hd_bytes *out_activity, writer *w, hd_error *err)
 {
     hd_index *built;
     const hd_index *index = hd_trace_index(w->trace);
     hd_status status = index ? hd_index_save(out, index, w->ids.string_map, NULL) : HD_ERR_DAMAGED;
     if (status == HD_ERR_MEMORY) return HD_NOMEM(err);
-    if (status == HD_OK) return HD_OK;
+    if (status == HD_OK) return put_activity(out_activity, w, index, err);
     out->size = 0;
     HD_TRY(hd_index_build(&built, w->trace, w->options->threads, err));
     status = hd_index_save(out, built, w->ids.string_map, err);
+    if (status == HD_OK) status = put_activity(out_activity, w, built, err);
     hd_index_free(built);
     return status;
 }
 
 static hd_status add_index(writer *w, hd_error *err)
 {
-    hd_bytes plain = {0};
-    hd_status status = put_index(&plain, w, err);
-    if (status == HD_OK) return add_table(w, STORE_INDEX, STORE_SKIPPABLE, NULL, &plain, err);
-    hd_bytes_deinit(&plain);
+    hd_bytes plain = {0}, activity = {0};
+    hd_status status = put_index(&plain, &activity, w, err);
+    if (status == HD_OK)
+        status = add_table(w, STORE_INDEX, STORE_SKIPPABLE, NULL, &plain, err);
+    else
+        hd_bytes_deinit(&plain);
+    if (status == HD_OK) return add_table(w, STORE_ACTIVITY, STORE_SKIPPABLE, NULL, &activity, err);
+    hd_bytes_deinit(&activity);
     return status;
 }
 

@@ -91,8 +91,9 @@ static bool read_counters(clocks *all, const findings *f)
 {
     const hd_trace *trace = f->scope.trace;
     bool fine = true;
+    hd_block_room room = {0};
     for (size_t b = 0; fine && b < hd_trace_block_count(trace, HD_KIND_COUNTER); b++) {
-        const hd_block *block = hd_trace_block_at(trace, HD_KIND_COUNTER, b);
+        const hd_block *block = hd_walk_block(&room, trace, HD_KIND_COUNTER, b);
         for (uint32_t i = 0; fine && i < block->row_count; i++) {
             hd_event event;
             double value;
@@ -110,8 +111,8 @@ static bool read_counters(clocks *all, const findings *f)
                                                            : &c->limit,
                               &event, value);
         }
-        hd_trace_release(trace, block);
     }
+    hd_walk_end(&room, trace);
     return fine;
 }
 
