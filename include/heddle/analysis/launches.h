@@ -103,6 +103,7 @@ typedef struct hd_launches {
     void *trust;                 /* private: what is missing or impossible in the launches, filled at its first use */
     void *wait_names;            /* private: names that are waits of collectives */
     void *blocking_names;        /* private: names of calls that wait for what they launch */
+    void *class_names;           /* private: the classes of kernels by their names */
 } hd_launches;
 
 /* The caller frees *out, which is NULL after a failure. Errors: MEMORY; LIMIT (2^32 works or launches). O(n log n). */

@@ -210,16 +210,25 @@ gpu_collective gpu_collective_of(hd_string text)
     return GPU_NO_COLLECTIVE;
 }
 
-bool gpu_classes_init(gpu_classes *classes, const hd_trace *trace)
+static uint8_t *shared_names(const hd_trace *trace, const hd_launches *launches)
 {
-    *classes = (gpu_classes){.trace = trace, .by_name = calloc((size_t)hd_trace_string_count(trace) + 1, 1)};
+    void **place = (void **)&((hd_launches *)launches)->class_names, *before = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+    if (before) return before;
+    void *names = calloc((size_t)hd_trace_string_count(trace) + 1, 1);
+    return names ? (uint8_t *)hd_keep_first(place, names) : NULL;
+}
+
+bool gpu_classes_init(gpu_classes *classes, const hd_trace *trace, const hd_launches *launches)
+{
+    *classes = (gpu_classes){.trace = trace, .are_own = !launches};
+    classes->by_name = launches ? shared_names(trace, launches) : calloc((size_t)hd_trace_string_count(trace) + 1, 1);
     return gpu_arg_init(&classes->collective, trace, "Collective name") && classes->by_name;
 }
 
 void gpu_classes_deinit(gpu_classes *classes)
 {
     hd_walk_end(&classes->room, classes->trace);
-    free(classes->by_name);
+    if (classes->are_own) free(classes->by_name);
     gpu_arg_deinit(&classes->collective);
     *classes = (gpu_classes){0};
 }
@@ -231,9 +240,9 @@ gpu_class gpu_class_of(gpu_classes *classes, const hd_work *work)
     if (work->role == HD_ROLE_SET) return GPU_COMPUTE;
     if (work->role == HD_ROLE_COPY) return GPU_COPY;
     hd_string name = hd_trace_string(classes->trace, work->name);
-    uint8_t *known = &classes->by_name[work->name];
-    if (!*known) *known = (uint8_t)(gpu_class_of_kernel(name) + 1);
-    gpu_class class = (gpu_class)(*known - 1);
+    uint8_t *place = &classes->by_name[work->name], known = __atomic_load_n(place, __ATOMIC_RELAXED);
+    if (!known) __atomic_store_n(place, known = (uint8_t)(gpu_class_of_kernel(name) + 1), __ATOMIC_RELAXED);
+    gpu_class class = (gpu_class)(known - 1);
     if (class != GPU_COMPUTE || !gpu_arg_is_used(&classes->collective) || begins_with(name, "hip")) return class;
     if (own.count && rule_of(name) && rule_of(name)->match == GLOB) return class;
     hd_value value;

@@ -38,14 +38,17 @@ gpu_collective gpu_collective_of(hd_string text);
 const char *gpu_group_of_kernel(hd_string name);
 bool gpu_has_groups(void);
 
-/* Classes of a trace's activities, each name evaluated once. One thread at a time. */
+/* Classes of a trace's activities, each name evaluated once: all users of the same launches share them. One thread at a
+ * time. */
 typedef struct gpu_classes {
     const hd_trace *trace;
     uint8_t *by_name; /* by string: gpu_class + 1 of a kernel, 0: not computed yet */
+    bool are_own;     /* and not those of launches */
     gpu_arg collective;
     hd_block_room room; /* of gpu_class_of */
 } gpu_classes;
-bool gpu_classes_init(gpu_classes *classes, const hd_trace *trace); /* false: no memory; deinit either way */
+/* launches: NULL: none. false: no memory; deinit either way. */
+bool gpu_classes_init(gpu_classes *classes, const hd_trace *trace, const hd_launches *launches);
 void gpu_classes_deinit(gpu_classes *classes);
 gpu_class gpu_class_of(gpu_classes *classes, const hd_work *work);
 

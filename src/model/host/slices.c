@@ -15,6 +15,11 @@ enum { CHUNK_ROWS = 2048, THREAD_BLOCKS = 8 };
 
 /* ---- gathering, by several threads ---- */
 
+/* Some columns of rows of a block. */
+typedef struct chunk {
+    int64_t category[CHUNK_ROWS], name[CHUNK_ROWS], start[CHUNK_ROWS], duration[CHUNK_ROWS], track[CHUNK_ROWS];
+} chunk;
+
 /* Each thread lists the slices that it finds in its blocks, then puts them in order of lanes. */
 typedef struct gatherer {
     const gpu_scope *s;
@@ -30,7 +35,7 @@ typedef struct gatherer {
     bool failed;
     uint32_t *at;    /* by lane: number found; then the index of the next one */
     gpu_slice *list; /* of all threads */
-    int64_t category[CHUNK_ROWS], name[CHUNK_ROWS], start[CHUNK_ROWS], duration[CHUNK_ROWS], track[CHUNK_ROWS];
+    chunk *chunk;
 } gatherer;
 
 /* Whether a place is in [start, end). Most slices begin after the previous one of their lane. */
@@ -68,24 +73,25 @@ static bool slice_of(gpu_slice *out, const gpu_scope *s, const hd_block *block, 
 /* Their times and tracks, once one of them is wanted. */
 static void decode_chunk(gatherer *g, const hd_block *block, uint32_t first, uint32_t count)
 {
-    hd_column_decode(g->start, &block->columns[HD_COL_START], first, count);
-    hd_column_decode(g->duration, &block->columns[HD_COL_DURATION], first, count);
-    hd_column_decode(g->track, &block->columns[HD_COL_TRACK], first, count);
+    hd_column_decode(g->chunk->start, &block->columns[HD_COL_START], first, count);
+    hd_column_decode(g->chunk->duration, &block->columns[HD_COL_DURATION], first, count);
+    hd_column_decode(g->chunk->track, &block->columns[HD_COL_TRACK], first, count);
 }
 
 static bool find_in_chunk(gatherer *g, const hd_block *block, uint32_t first, uint32_t count)
 {
     bool is_decoded = false;
-    hd_column_decode(g->category, &block->columns[HD_COL_CATEGORY], first, count);
-    if (g->names) hd_column_decode(g->name, &block->columns[HD_COL_NAME], first, count);
+    chunk *c = g->chunk;
+    hd_column_decode(c->category, &block->columns[HD_COL_CATEGORY], first, count);
+    if (g->names) hd_column_decode(c->name, &block->columns[HD_COL_NAME], first, count);
     for (uint32_t i = 0; i < count; i++) {
         gpu_slice slice;
-        if (g->names && !g->names[g->name[i]]) continue;
-        hd_role role = hd_roles_in(g->roles, block, first + i, (uint32_t)g->category[i]);
+        if (g->names && !g->names[c->name[i]]) continue;
+        hd_role role = hd_roles_in(g->roles, block, first + i, (uint32_t)c->category[i]);
         if (!(g->wanted >> role & 1)) continue;
         if (!is_decoded) decode_chunk(g, block, first, count);
         is_decoded = true;
-        if (!slice_of(&slice, g->s, block, first + i, g->start[i], g->duration[i], (uint32_t)g->track[i])) continue;
+        if (!slice_of(&slice, g->s, block, first + i, c->start[i], c->duration[i], (uint32_t)c->track[i])) continue;
         if (g->places && !is_near(g, slice.lane, slice.start, slice.end)) continue;
         if (!hd_large_grow((void **)&g->found, &g->found_capacity, g->found_count, sizeof *g->found, g->s->large))
             return false;
@@ -166,9 +172,10 @@ static bool open_gatherer(gatherer *g, size_t from, size_t until)
     size_t lanes = (size_t)hd_trace_track_count(g->s->trace) + 1;
     g->block_from = from;
     g->block_until = until;
+    g->chunk = malloc(sizeof *g->chunk);
     g->at = calloc(lanes, sizeof *g->at);
     if (g->places) g->next = calloc(lanes, sizeof *g->next);
-    return g->at && (g->next || !g->places);
+    return g->chunk && g->at && (g->next || !g->places);
 }
 
 /* like: common settings of the threads. */
@@ -196,6 +203,7 @@ static hd_status gather(gpu_slices *out, const gatherer *like, hd_error *err)
         fine = sort_lane(out->list + out->first[l], out->first[l + 1] - out->first[l], s->large);
     for (unsigned i = 0; gatherers && i < threads; i++) {
         hd_large_free(gatherers[i].found);
+        free(gatherers[i].chunk);
         free(gatherers[i].at);
         free(gatherers[i].next);
     }

@@ -226,5 +226,6 @@ void hd_launches_free(hd_launches *launches)
     gpu_trust_free(launches->trust);
     free(launches->wait_names);
     free(launches->blocking_names);
+    free(launches->class_names);
     free(launches);
 }

@@ -388,7 +388,7 @@ static bool make_works(work_maker *m)
     s->rows = calloc(tracks + 1, sizeof *s->rows);
     s->works = hd_large_new(s->launches->work_count + 1, sizeof *s->works, s->large);
     if (!m->names || !m->row_of || !m->first_linked || !s->rows || !s->works ||
-        !gpu_classes_init(&m->classes, s->trace))
+        !gpu_classes_init(&m->classes, s->trace, s->launches))
         return false;
     for (size_t t = 0; t < tracks; t++) {
         m->row_of[t] = HD_NONE;

@@ -38,15 +38,18 @@ static void find_unordered(findings *f)
     }
 }
 
-/* Ends the claims: what is left of nodes, and on the path, is no longer needed. The order and the new starts of nodes
- * are made where something is replayed. */
+/* Ends the claims: what is left of nodes is needed only by a finding that takes the rest, and on the path no longer.
+ * The order and the new starts of nodes are made where something is replayed. */
 static bool make_lists(findings *f)
 {
     const hd_graph *g = f->graph;
     size_t count = (size_t)g->node_count + 1;
-    hd_large_free(f->claimed);
+    bool takes_rest = false;
+    for (uint32_t i = 0; i < f->count; i++) takes_rest |= f->list[i].takes_rest;
+    if (!takes_rest) hd_large_free(f->claimed);
+    if (!takes_rest) f->claimed = NULL;
     hd_large_free(f->on_path);
-    f->claimed = f->on_path = NULL;
+    f->on_path = NULL;
     f->taken = hd_large_zeroed(count, sizeof *f->taken, f->scope.large);
     f->flags = hd_large_zeroed(count, 1, f->scope.large);
     if (!f->taken || !f->flags) return false;
@@ -69,12 +72,19 @@ static bool may_wait(const findings *f, uint32_t n)
     return f->has_steps && !findings_is_work(f, n) && !f->has_step[n];
 }
 
+/* The time of a node that the set claims take. */
+static int64_t taken(const findings *f, uint32_t n)
+{
+    int64_t rest = f->rest_is_set && !findings_is_work(f, n) ? findings_left(f, n) : 0;
+    return f->taken[n] + (rest > 0 ? rest : 0);
+}
+
 /* Of two activities that overlap, the second begins here when the first is over. */
 static int64_t new_end(const findings *f, uint32_t n)
 {
     const hd_graph *g = f->graph;
     if (g->kinds[n] == HD_NODE_GAP && may_wait(f, n)) return f->new_starts[n];
-    int64_t left = g->ends[n] - g->starts[n] - graph_overlap(g, n) - f->taken[n];
+    int64_t left = g->ends[n] - g->starts[n] - graph_overlap(g, n) - taken(f, n);
     return f->new_starts[n] + (left > 0 ? left : 0);
 }
 
@@ -134,6 +144,7 @@ static int64_t saved(const findings *f)
 
 static void set_claims(findings *f, uint32_t of, bool is_set)
 {
+    if (f->list[of].takes_rest) f->rest_is_set = is_set;
     for (size_t i = findings_first_claim(f, of); i < f->claim_count && f->claims[i].of == of; i++) {
         const finding_claim *c = &f->claims[i];
         if (c->ns == HD_NO_TIME)
@@ -153,7 +164,7 @@ static bool reaches_unordered(const findings *f)
         if (g->starts[n] >= f->until) break;
         HD_GRAPH_EDGES(e, g, n) is_behind |= f->flags[hd_graph_edge_from(g, e)] & IS_REACHED;
         if (is_behind && f->flags[n] & IS_UNORDERED) return true;
-        bool is_reached = is_behind || f->taken[n] || f->flags[n] & IS_FREED;
+        bool is_reached = is_behind || taken(f, n) || f->flags[n] & IS_FREED;
         f->flags[n] = (uint8_t)((f->flags[n] & ~IS_REACHED) | (is_reached ? IS_REACHED : 0));
     }
     return false;
@@ -182,6 +193,8 @@ static int64_t first_change(const findings *f, uint32_t of)
         }
         if (start < time) time = start;
     }
+    for (uint32_t n = 0; f->list[of].takes_rest && n < f->first_work; n++)
+        if (f->graph->starts[n] < time && findings_left(f, n) > 0) time = f->graph->starts[n];
     return time > f->from ? time : f->from;
 }
 
@@ -222,23 +235,32 @@ static bool is_held_back(const findings *f, const hd_graph_piece *piece)
            f->scope.launches->works[f->works[piece->node - f->first_work]].launch == HD_NONE;
 }
 
-/* During the claimed host time, the delays on the path before activities without a launch: a path with the missing edges
- * may lead through the host then, and not through these delays. */
+/* The delays on the path during a node before activities without a launch. */
+static int64_t held_back_in(const findings *f, uint32_t node)
+{
+    int64_t sum = 0, from = f->graph->starts[node], until = f->graph->ends[node];
+    size_t low = 0, end = f->path_count;
+    HD_PARTITION_POINT(low, end, at, f->path[at].end_ns <= from);
+    for (; low < f->path_count && f->path[low].start_ns < until; low++) {
+        const hd_graph_piece *p = &f->path[low];
+        int64_t start = p->start_ns > from ? p->start_ns : from, stop = p->end_ns < until ? p->end_ns : until;
+        if (is_held_back(f, p)) sum = gpu_sum(sum, stop - start);
+    }
+    return sum;
+}
+
+/* These delays during the claimed host time: a path with the missing edges may lead through the host then, and not
+ * through them. */
 static int64_t held_back(const findings *f, uint32_t of)
 {
     int64_t sum = 0;
-    for (size_t i = findings_first_claim(f, of); i < f->claim_count && f->claims[i].of == of; i++) {
-        uint32_t node = f->claims[i].node;
-        if (findings_is_work(f, node)) continue;
-        int64_t from = f->graph->starts[node], until = f->graph->ends[node];
-        size_t low = 0, end = f->path_count;
-        HD_PARTITION_POINT(low, end, at, f->path[at].end_ns <= from);
-        for (; low < f->path_count && f->path[low].start_ns < until; low++) {
-            const hd_graph_piece *p = &f->path[low];
-            int64_t start = p->start_ns > from ? p->start_ns : from, stop = p->end_ns < until ? p->end_ns : until;
-            if (is_held_back(f, p)) sum = gpu_sum(sum, stop - start);
-        }
-    }
+    bool any = false;
+    for (size_t i = 0; !any && i < f->path_count; i++) any = is_held_back(f, &f->path[i]);
+    if (!any) return 0;
+    for (size_t i = findings_first_claim(f, of); i < f->claim_count && f->claims[i].of == of; i++)
+        if (!findings_is_work(f, f->claims[i].node)) sum = gpu_sum(sum, held_back_in(f, f->claims[i].node));
+    for (uint32_t n = 0; f->list[of].takes_rest && n < f->first_work; n++)
+        if (findings_left(f, n) > 0) sum = gpu_sum(sum, held_back_in(f, n));
     return sum;
 }
 

@@ -144,6 +144,7 @@ bool findings_show(findings *f, int64_t row, int64_t length)
 {
     finding *of = last_of(f);
     uint32_t at = 0;
+    if (of->id_count == FINDING_EVIDENCE && length < of->lengths[FINDING_EVIDENCE - 1]) return true;
     while (at < of->id_count && of->ids[at] != row) at++;
     if (at < of->id_count && of->lengths[at] >= length) return true;
     for (of->id_count -= at < of->id_count; at < of->id_count; at++) { /* it is there, but shorter: out with it */
@@ -174,13 +175,18 @@ size_t findings_first_claim(const findings *f, uint32_t of)
 int64_t findings_claimed_time(const findings *f, uint32_t of)
 {
     size_t first = findings_first_claim(f, of), count = 0;
-    gpu_span *list = hd_large_new(f->claim_count - first + 1, sizeof *list, f->scope.large);
+    uint32_t rest = f->list[of].takes_rest ? f->first_work : 0;
+    gpu_span *list = hd_large_new(f->claim_count - first + rest + 1, sizeof *list, f->scope.large);
     gpu_spans spans;
     if (!list) return -1;
     for (size_t i = first; i < f->claim_count && f->claims[i].of == of; i++) {
         const finding_claim *c = &f->claims[i];
         if (c->ns != HD_NO_TIME)
             list[count++] = (gpu_span){f->graph->starts[c->node], f->graph->starts[c->node] + c->ns};
+    }
+    for (uint32_t n = 0; n < rest; n++) {
+        int64_t left = findings_left(f, n);
+        if (left > 0) list[count++] = (gpu_span){f->graph->starts[n], f->graph->starts[n] + left};
     }
     if (!gpu_spans_union(&spans, list, count, f->scope.large)) return -1;
     int64_t covered = gpu_spans_covered(&spans, f->from, f->until);

@@ -95,6 +95,7 @@ typedef struct finding {
     bool is_unordered;    /* activities after it overlap others of their queue: what they wait for is not known */
     bool may_overlap;     /* by host: the queues of a device may overlap more than they did, and it save more */
     bool is_of_all_ranks; /* its cause is on the host, and slows the ranks that are not in the trace too */
+    bool takes_rest;      /* it claims what all others leave of host nodes; they are most nodes, so none has a claim */
 } finding;
 
 typedef struct finding_claim {
@@ -143,6 +144,7 @@ struct findings {
     int64_t *taken, *new_starts; /* by node */
     uint8_t *flags;
     bool has_unordered;
+    bool rest_is_set; /* the claims of the finding that takes the rest are set */
 };
 
 /* All findings of the trace, ranked: what saves most first, then what is not known by its amount, then what saves only

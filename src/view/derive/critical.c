@@ -86,7 +86,7 @@ static hd_status derive_track(view_scene *scene, const hd_graph *graph, hd_error
     HD_TRY(hd_graph_path(&pieces, &count, graph, node, graph->start_ns, graph->ends[node], err));
     view_slices slices = {.large = hd_trace_large_bytes(graph->trace)};
     gpu_classes classes;
-    bool fine = gpu_classes_init(&classes, graph->trace) && name_classes(names, scene) &&
+    bool fine = gpu_classes_init(&classes, graph->trace, NULL) && name_classes(names, scene) &&
                 add_pieces(&slices, scene, &classes, graph, pieces, count, names);
     gpu_classes_deinit(&classes);
     hd_graph_pieces_free(pieces);

@@ -198,7 +198,7 @@ hd_status view_derive_device(view_scene *scene, const atomic_bool *stop, hd_erro
     view_causes causes = {0};
     HD_TRY(view_devices_find(&devices, scene, err));
     if (!devices.count) return HD_OK;
-    hd_status status = gpu_classes_init(&classes, view_scene_trace(scene)) ? HD_OK : HD_NOMEM(err);
+    hd_status status = gpu_classes_init(&classes, view_scene_trace(scene), NULL) ? HD_OK : HD_NOMEM(err);
     if (status == HD_OK) status = find_waits(&waits, scene, err);
     if (status == HD_OK) status = view_causes_init(&causes, scene, err);
     for (size_t i = 0; i < devices.count && status == HD_OK && !atomic_load(stop); i++)

@@ -203,7 +203,8 @@ hd_status view_route_derived(view_reply *reply, const view_request *request, hd_
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "start: no derived slice begins there");
     }
     const hd_launches *launches = view_scene_launches(scene);
-    bool fine = gpu_classes_init(&q.classes, q.event.trace) && find_works(&q, launches) && sort_works(&q, launches);
+    bool fine =
+        gpu_classes_init(&q.classes, q.event.trace, launches) && find_works(&q, launches) && sort_works(&q, launches);
     if (fine) put_answer(&reply->json, &q);
     gpu_classes_deinit(&q.classes);
     free(q.works);

@@ -61,23 +61,23 @@ static int by_place(const void *a, const void *b)
 static hd_status name_most(uint32_t *out, int64_t *out_ns, char out_line[96], const findings *f, hd_error *err)
 {
     gpu_slices slices = {0};
-    size_t count = 0;
-    gpu_place *places = hd_large_new(f->claim_count + 1, sizeof *places, f->scope.large);
-    int64_t *lengths = hd_large_new(f->claim_count + 1, sizeof *lengths, f->scope.large);
+    size_t count = 0, size = 0;
+    for (uint32_t n = 0; n < f->first_work; n++) size += findings_left_on_path(f, n) > 0;
+    gpu_place *places = hd_large_new(size + 1, sizeof *places, f->scope.large);
+    int64_t *lengths = hd_large_new(size + 1, sizeof *lengths, f->scope.large);
     int64_t *sums = calloc(hd_trace_string_count(f->scope.trace) + 1, sizeof *sums);
     uint8_t *names = calloc(hd_trace_string_count(f->scope.trace) + 1, sizeof *names);
     hd_status status = places && lengths && sums && names ? HD_OK : HD_NOMEM(err);
-    for (size_t i = f->claim_count; status == HD_OK && i-- > 0 && f->claims[i].of + 1 == f->count;) {
-        const finding_claim *c = &f->claims[i];
-        if (c->path <= 0) continue;
-        lengths[count] = c->path;
-        places[count] =
-            (gpu_place){f->graph->starts[c->node], hd_graph_lane_of(f->graph, c->node)->track, (uint32_t)count};
+    for (uint32_t n = f->first_work; status == HD_OK && n-- > 0;) {
+        int64_t path = findings_left_on_path(f, n);
+        if (path <= 0) continue;
+        lengths[count] = path;
+        places[count] = (gpu_place){f->graph->starts[n], hd_graph_lane_of(f->graph, n)->track, (uint32_t)count};
         count++;
     }
     if (status == HD_OK) {
         hd_sort(places, count, sizeof *places, by_place);
-        status = gpu_slices_init(&slices, &f->scope, 1u << HD_ROLE_OP | 1u << HD_ROLE_ANNOTATION, err);
+        status = gpu_slices_around(&slices, &f->scope, 1u << HD_ROLE_OP | 1u << HD_ROLE_ANNOTATION, places, count, err);
     }
     namer n = {.f = f, .slices = &slices, .lengths = lengths, .sums = sums, .names = names, .best = HD_STRING_NONE};
     if (status == HD_OK) status = gpu_around(&slices, places, count, add_name, &n, err);
@@ -112,7 +112,6 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
     uint32_t name;
     int64_t most;
     char amount[96], text[72], length[HD_VALUE_TEXT_BYTES], where[160] = "", of_line[96];
-    /* Before anything is claimed, since that is most of the nodes. */
     int64_t idle = 0, path = 0;
     uint32_t device = HD_NONE;
     for (uint32_t d = 0; d < f->scope.device_count; d++) {
@@ -124,9 +123,14 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
     for (uint32_t n = 0; n < f->first_work; n++) path += findings_left_on_path(f, n);
     if (!findings_is_worth(f, idle < path ? idle : path)) return HD_OK;
     if (!findings_add(f, rule)) return HD_NOMEM(err);
-    for (uint32_t n = 0; n < f->first_work; n++)
-        if (!findings_claim(f, n, INT64_MAX)) return HD_NOMEM(err);
     of = &f->list[f->count - 1];
+    of->takes_rest = true; /* the last rule that claims */
+    of->path = path;
+    for (uint32_t n = 0; n < f->first_work; n++) {
+        int64_t left = findings_left(f, n);
+        of->events += left > 0;
+        if (left > 0 && f->graph->slices[n] != HD_NONE) findings_show(f, f->graph->slices[n], left);
+    }
     of->device = device;
     of->rank = f->scope.devices[device].rank;
     of->amount = idle < of->path ? idle : of->path;
