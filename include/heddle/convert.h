@@ -101,7 +101,7 @@ typedef struct hd_convert_report {
     size_t ledger_count; /* of reading, of the steps and of writing */
     hd_ledger_row *ledger;
     uint64_t repairs, losses; /* sums of the ledger */
-    uint64_t unheld;          /* of losses: those because the output's format cannot store something */
+    uint64_t unheld;          /* those of the losses that the output's format causes */
     bool written;
 } hd_convert_report;
 
