@@ -69,6 +69,8 @@ typedef struct hd_convert_options {
     const char *salt;      /* of their hash; NULL: a random one */
     hd_convert_time min_duration; /* remove slices that are shorter, and keep their number and time */
     bool keep_gpu;                /* but no GPU activities */
+    hd_progress *progress; /* of the passes between reading and writing; units: events times passes. NULL: none */
+    void *progress_user;
 } hd_convert_options;
 
 /* One step of the conversion: read, memory (profiles joined), merge, filter, crop, thin, fix, one for each of `passes`,
