@@ -52,8 +52,9 @@ static hd_status refuse_column(const arrow_table *table, const char *name, size_
         snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", c->name);
         hd_name_suggest(typed, c->name, &best, &distance);
     }
-    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "the table %s has no column '%s'%s%s; it has %s",
-                        table->about.name, typed, best ? "; did you mean " : "", best ? best : "", known);
+    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "the table %s has no column '%s'; %s%s%s %s",
+                        table->about.name, typed, best ? "did you mean " : "", best ? best : "",
+                        best ? "? It has" : "it has", known);
 }
 
 static hd_status choose_columns(arrow_stream *s, const char *list, hd_error *err)

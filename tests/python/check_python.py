@@ -461,7 +461,7 @@ class Doing(Base):
         self.assertEqual(named - set(heddle.reports()), set())
         with self.assertRaisesRegex(heddle.ArgumentError, "it has id, .*ts, dur"):
             heddle.open(self.path).slices(["duration"])
-        with self.assertRaisesRegex(heddle.ArgumentError, "no column 'nam'; did you mean name[?]; it has id"):
+        with self.assertRaisesRegex(heddle.ArgumentError, "no column 'nam'; did you mean name[?] It has id"):
             heddle.open(self.path).slices(["ts", "nam"])
 
     def test_traces_of_traces(self):
