@@ -33,7 +33,7 @@ BUILD_FOR = tools/build_for.py $(MESON) $(1) $(2)
 quiet = @out=$$($(1) 2>&1) || { echo "$$out" >&2; exit 1; }
 
 .DEFAULT_GOAL := build
-.PHONY: help setup setup-test build release check-release portable demo static-libs dist test-dist wheel test-wheel static-libs-aarch64 dist-aarch64 test-dist-aarch64 wheel-aarch64 test-wheel-aarch64 deb test-deb wasm test-wasm site test-site test test-all build-sanitized test-threads test-gpu test-musl bench zoo fuzz install format check-format clean
+.PHONY: help setup setup-test build release check-release test-reproducible portable demo static-libs dist test-dist wheel test-wheel static-libs-aarch64 dist-aarch64 test-dist-aarch64 wheel-aarch64 test-wheel-aarch64 deb test-deb wasm test-wasm site test-site test test-all build-sanitized test-threads test-gpu test-musl bench zoo fuzz install format check-format clean
 
 help:                 ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -130,6 +130,9 @@ release:              ## check all that a release needs, and prepare it in build
 
 check-release:        ## the part of these checks that takes no time
 	@tools/release.py --check
+
+test-reproducible:    ## build the archive twice, in two folders: both are the same, bit by bit
+	@tools/release.py --twice dist
 
 screenshots: build    ## make the pictures of docs/view.md, in docs/images (Chromium)
 	@tools/screenshots.py --heddle build/release/src/cli/heddle

@@ -36,7 +36,7 @@ def missing(bench):
 
 
 def page(bench):
-    """One run: what it tells are distributions of hundreds of frames and answers."""
+    """One run: prints distributions over hundreds of frames and answers."""
     why = missing(bench)
     if why:
         print(f"page: {why}")

@@ -1,12 +1,14 @@
 #!/usr/bin/python3
 """Prepares a release in build/release-VERSION and stops before anything is published.
 
-usage: tools/release.py [--check]
+usage: tools/release.py [--check | --twice [TARGET…]]
 
 It checks that one version is in all places, that CHANGELOG.md and debian/changelog have a dated section of it, that the tree is
 clean and its commit has the tag vVERSION; --check ends here. Then it runs the tests, and builds the archives and wheels of x86-64 and
 aarch64 twice, the second time in a clone in build/again: both must be the same, bit by bit. It adds the site of
 the documentation, the SBOMs, SHA256SUMS and, if RELEASE_KEY names a key of gpg, the signature SHA256SUMS.asc.
+
+--twice only builds twice and compares: dist (the default), dist-aarch64, wheel, wheel-aarch64.
 """
 import hashlib
 import os
@@ -69,9 +71,9 @@ def faults(root):
         yield f"this commit has no tag v{version}"
 
 
-def hashes(root):
+def hashes(root, targets=tuple(BUILT)):
     """{name: SHA-256} of what was built."""
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for pattern in BUILT.values() for path in sorted(root.glob(pattern))}
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for target in targets for path in sorted(root.glob(BUILT[target]))}
 
 
 def differences(first, second):
@@ -82,7 +84,7 @@ def make(root, *targets, **more):
     subprocess.run(["make", "--no-print-directory", *targets], cwd=root, check=True, env={**os.environ, **more})
 
 
-def build_again(root):
+def build_again(root, targets):
     """A second build, in a clone, with no object of the first."""
     again = root / "build/again"
     shutil.rmtree(again, ignore_errors=True)
@@ -90,8 +92,19 @@ def build_again(root):
     for name in SHARED:
         (again / name).parent.mkdir(parents=True, exist_ok=True)
         (again / name).symlink_to(root / name)
-    make(again, *BUILT, CCACHE_DISABLE="1")
-    return hashes(again)
+    make(again, *targets, CCACHE_DISABLE="1")
+    return hashes(again, targets)
+
+
+def is_same_twice(root, targets):
+    """Whether a second build of the commit, after a first one in the tree, gives the same bytes."""
+    first = hashes(root, targets)
+    differing = differences(first, build_again(root, targets))
+    if differing or not first:
+        print(f"release: two builds differ: {', '.join(differing) or 'there is no first one'}", file=sys.stderr)
+        return False
+    print(f"release: two builds are the same, bit by bit: {', '.join(sorted(first))}")
+    return True
 
 
 def gather(root, out, made):
@@ -116,6 +129,10 @@ def sign(out, key):
 
 
 def main(words):
+    if words[:1] == ["--twice"] and BUILT.keys() >= set(words[1:]):
+        targets = words[1:] or ["dist"]
+        make(ROOT, *targets)
+        return 0 if is_same_twice(ROOT, targets) else 1
     if words not in ([], ["--check"]):
         sys.exit(__doc__)
     version = version_of(ROOT)
@@ -128,14 +145,10 @@ def main(words):
     if words:
         return 0
     make(ROOT, *TESTS)
-    first = hashes(ROOT)
-    differing = differences(first, build_again(ROOT))
-    if differing:
-        print(f"release: two builds differ: {', '.join(differing)}", file=sys.stderr)
+    if not is_same_twice(ROOT, tuple(BUILT)):
         return 1
-    print("release: two builds are the same, bit by bit")
     out = ROOT / f"build/release-{version}"
-    gather(ROOT, out, first)
+    gather(ROOT, out, hashes(ROOT))
     print(f"release: {sign(out, os.environ.get('RELEASE_KEY'))}")
     print(f"release: build/release-{version} is ready; nothing was published. To publish: push the tag v{version}, upload the folder's files, "
           f"the wheels to the package index, and site/ to a web server")

@@ -19,7 +19,7 @@ import tempfile
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / "share/schemas"
 VERSION = 1
-# Any value may be null: the trace does not tell it.
+# Any value may be null: the trace does not contain it.
 TYPES = {"number": "integer", "bytes": "integer", "count": "integer", "duration": "integer", "time": "integer", "decimal": "number",
          "text": "string", "yes or no": "boolean"}
 # Members whose own names depend on the build.

@@ -48,7 +48,7 @@ cd "$work"
 apt update
 apt source "libisal=$isal" "libmicrohttpd=$microhttpd"
 
-# For another machine what this one has installed; its .pc files shall tell where it lies.
+# For another machine what this one has installed; its .pc files say where it is.
 if [ "$cross" ]; then
     apt download libexpat1-dev libisal-dev libmicrohttpd-dev libsqlite3-dev libzstd-dev libxxhash-dev libdw-dev libelf-dev zlib1g-dev libbz2-dev liblzma-dev \
         libotf2-trace-dev libopen-trace-format2-dev libcmocka-dev libcmocka0 \

@@ -14,7 +14,7 @@ import tempfile
 
 
 def with_rank(path, folder):
-    """HTA wants files that tell their rank."""
+    """HTA reads only files that contain their rank."""
     out = os.path.join(folder, "rank0.json")
     with open(path, encoding="utf-8") as file:
         head = file.read(1 << 20)

@@ -69,6 +69,8 @@ typedef struct hd_convert_options {
     const char *salt;      /* of their hash; NULL: a random one */
     hd_convert_time min_duration; /* remove slices that are shorter, and keep their number and time */
     bool keep_gpu;                /* but no GPU activities */
+    hd_progress *progress; /* of the passes between reading and writing; units: events times passes. NULL: none */
+    void *progress_user;
 } hd_convert_options;
 
 /* One step of the conversion: read, memory (profiles joined), merge, filter, crop, thin, fix, one for each of `passes`,
@@ -101,7 +103,7 @@ typedef struct hd_convert_report {
     size_t ledger_count; /* of reading, of the steps and of writing */
     hd_ledger_row *ledger;
     uint64_t repairs, losses; /* sums of the ledger */
-    uint64_t unheld;          /* of losses: those because the output's format cannot store something */
+    uint64_t unheld;          /* those of the losses that the output's format causes */
     bool written;
 } hd_convert_report;
 

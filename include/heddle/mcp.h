@@ -43,8 +43,8 @@ hd_status hd_mcp_new(hd_mcp **out, const char *const *paths, size_t count, const
                      hd_error *err);
 void hd_mcp_free(hd_mcp *mcp);
 
-/* Answers one message, line[0 … size), with one line, which ends with \n; notifications have no answer. A line beyond
- * HD_MCP_LINE_BYTES is refused by an answer: its text need not be there. Errors: MEMORY, and what the sink returns. */
+/* Answers one message, line[0 … size), with one line, which ends with \n; notifications have no answer. A line longer
+ * than HD_MCP_LINE_BYTES is answered with an error; its text may be cut. Errors: MEMORY, and what the sink returns. */
 hd_status hd_mcp_answer(hd_mcp *mcp, const char *line, size_t size, hd_sink sink, hd_error *err);
 
 #ifdef __cplusplus

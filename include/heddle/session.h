@@ -44,7 +44,8 @@
  * Recorders
  *   A process that records others binds a datagram socket named HD_SESSION_RECORDER in the folder of their files. Each
  *   session that starts there puts its rings into memory that it shares, and sends the descriptor. Once the process has
- *   ended, however it did, hd_session_salvage writes what its file lacks: then no event is missing.
+ *   ended, even by a crash, hd_session_salvage appends the events that the file does not have yet, so that none is
+ *   missing.
  *
  * Descriptors
  *   The file's descriptor is 512 or above if the limit allows. If the program closes all descriptors, as daemons do,
@@ -139,9 +140,10 @@ typedef enum hd_session_salvaged {
     HD_SESSION_NOT_OF_US, /* of another version of the library, or no memory of a session */
 } hd_session_salvaged;
 
-/* For a recorder: complete the file, in `folder`, of a session whose process has ended. `memory`: what the session sent,
- * opened anew through /proc/self/fd: a lock on the descriptor that was sent is held until the process ends, and must not
- * be shared. `has_ended`: the process has, whatever the lock says. *events: those that were only in memory. Errors: IO. */
+/* For a recorder: complete the file, in `folder`, of a session whose process has ended. `memory`: what the session
+ * sent, opened anew through /proc/self/fd: a lock on the descriptor that was sent is held until the process ends, and
+ * must not be shared. `has_ended`: the process has, whatever the lock says. *events: those that were only in memory.
+ * Errors: IO. */
 hd_status hd_session_salvage(hd_session_salvaged *out, uint64_t *events, int memory, const char *folder, bool has_ended,
                              hd_error *err);
 
@@ -195,8 +197,8 @@ void hd_session_release(hd_session *session, uint32_t category, uint64_t address
 typedef enum hd_session_track_kind {
     HD_SESSION_TRACK_THREAD = 1, /* number: the system's thread id. The same track as that of the thread's own events */
     HD_SESSION_TRACK_STREAM,     /* of a GPU: device, number is the stream's */
-    HD_SESSION_TRACK_DEVICE,     /* a GPU itself: for its counters */
-    HD_SESSION_TRACK_PROCESS     /* a process itself */
+    HD_SESSION_TRACK_DEVICE,     /* a whole GPU: for its counters */
+    HD_SESSION_TRACK_PROCESS     /* a whole process: likewise */
 } hd_session_track_kind;
 
 typedef struct hd_session_track_info {

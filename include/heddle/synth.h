@@ -42,8 +42,8 @@ typedef struct hd_synth_job_fault {
 /* Start from hd_synth_options_default(). If all ranks are in one trace, the counts of faults are per rank. */
 typedef struct hd_synth_options {
     uint64_t seed;
-    uint64_t events;  /* approximate number of events in the trace; overrides `steps`. From 2,000 up within 10 %. 0: by
-                         `steps` */
+    uint64_t events;  /* approximate number of events in the trace, within 10 % if 2,000 or more; overrides `steps`. 0:
+                         by `steps` */
     uint32_t steps;   /* training steps; 0: metadata only */
     uint32_t layers;  /* transformer blocks of the model */
     uint32_t ranks;   /* processes that train together; from 2 up there are collectives */

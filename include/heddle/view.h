@@ -6,10 +6,10 @@
  *   …
  *   if (hd_view_stop(view, 1000)) hd_view_free(view);
  *
- * The server has its own threads and answers while it still reads the files. docs/reference/view-protocol.md is the protocol
- * between server and web UI. It changes no file, and sends nothing to other hosts by itself. Requests briefly take much
- * memory: with glibc, `mallopt(M_ARENA_MAX, 2)` and a fixed M_MMAP_THRESHOLD, as in `heddle view`, return it to the
- * system.
+ * The server has its own threads and answers while it still reads the files. docs/reference/view-protocol.md is the
+ * protocol between server and web UI. It changes no file, and sends nothing to other hosts by itself. Requests briefly
+ * take much memory: with glibc, `mallopt(M_ARENA_MAX, 2)` and a fixed M_MMAP_THRESHOLD, as in `heddle view`, return it
+ * to the system.
  *
  * Access: by default from this machine only (127.0.0.1 and ::1). The Host header must be a name of that address, and
  * requests made by other web sites are refused. With `listen` or `token` every request must carry the token, 128 random
@@ -75,6 +75,8 @@ const char *hd_view_token(const hd_view *view);
  * server is asked to read later, for example by dropping one on the page, do not change these. */
 size_t hd_view_reading(const hd_view *view);
 size_t hd_view_failures(const hd_view *view);
+/* Bytes of the traces that are being read, so far and in all; both are 0 if none is, or if no size is known. */
+void hd_view_progress(uint64_t *out_done, uint64_t *out_total, const hd_view *view);
 
 /* Stop answering and end all threads; waits for this at most so many milliseconds. false: a file is still being read
  * (reading cannot be interrupted), or a request is still running. May be called again. */
@@ -91,6 +93,10 @@ typedef struct hd_view_save_options {
     const char *tracks;          /* likewise */
     unsigned threads;            /* for reading, 0: one per core */
     uint64_t memory_limit;       /* likewise, as in hd_read_options */
+    hd_progress *reading;        /* as in hd_read_options, of one input after the other. NULL: none */
+    void *reading_user;
+    hd_progress *writing; /* as in hd_write_options, likewise */
+    void *writing_user;
 } hd_view_save_options;
 
 /* Writes one HTML file with the web UI, the engine and the traces, which opens in a browser without a server. It

@@ -39,8 +39,8 @@ bool append(PyObject *list, PyObject *value);
 /* ---- jobs (job.c) ---- */
 
 /* Work without the GIL. From the main thread it runs on a thread of its own, while the main one looks for signals every
- * JOB_LOOK_MS: after KeyboardInterrupt a job that has `interrupt` is told to stop and waited for; any other is left to
- * itself, and is dropped when it ends. */
+ * JOB_LOOK_MS: after KeyboardInterrupt a job that has `interrupt` is requested to stop, and the thread waits for it;
+ * any other is left to itself, and is dropped when it ends. */
 typedef struct job job;
 struct job {
     hd_status (*run)(job *job); /* without the GIL */
@@ -69,7 +69,7 @@ int job_run(job *job);
 typedef struct shared_trace {
     atomic_size_t uses;
     hd_trace *trace;
-    atomic_uint_fast64_t told; /* blocks that `unread` has told of */
+    atomic_uint_fast64_t told; /* blocks that `unread` has reported */
     Py_buffer buffer;          /* what it was read from, which it may still read */
     bool has_buffer;
 } shared_trace;

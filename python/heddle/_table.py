@@ -197,7 +197,7 @@ class Table:
     def __getitem__(self, key: str | int | slice) -> Any:
         """A column by name, as a list; a row by index, as a named tuple; a slice of the rows, as a table."""
         if not isinstance(key, (str, slice)) and not hasattr(key, "__index__"):
-            raise TypeError(f"a table is asked by the name of a column, a row's place, or a slice, not {type(key).__name__}: "
+            raise TypeError(f"an index of a table is the name of a column, the number of a row, or a slice, not {type(key).__name__}: "
                             "for anything else take .to_pandas(), .to_polars() or .to_arrow()")
         columns = self.collect()
         if isinstance(key, str):

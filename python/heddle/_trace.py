@@ -414,8 +414,9 @@ class Trace:
         return [dict(zip(("stage", "code", "level", "count", "lost_events"), row)) for row in rows]
 
     def to_bytes(self, format: str = "heddle", level: int = 0, threads: int = 0) -> bytes:
-        """The trace as a file's bytes; format: an extension, "json", "json.gz", "heddle", "pftrace" …"""
-        data, _ = _heddle.write(self._handle(), None, f"trace.{format}", level, False, False, False, threads)
+        """The trace as a file's bytes; format: an extension, "json", "json.gz", "heddle", "pftrace" …, or the name of a format"""
+        extension = {name: ends.split()[0] for name, _, ends, _, writes in _heddle.formats() if writes}.get(format, f".{format}")
+        data, _ = _heddle.write(self._handle(), None, f"trace{extension}", level, False, False, False, threads)
         assert data is not None
         return data
 

@@ -42,13 +42,19 @@ static const hd_arrow_column *find_column(const arrow_table *table, const char *
 
 static hd_status refuse_column(const arrow_table *table, const char *name, size_t size, hd_error *err)
 {
-    char known[640] = "";
+    enum { NAME_BYTES = 100 };
+    char known[640] = "", typed[NAME_BYTES + 1];
+    const char *best = NULL;
+    unsigned distance = UINT_MAX;
+    snprintf(typed, sizeof typed, "%.*s", (int)(size < NAME_BYTES ? size : NAME_BYTES), name);
     for (const hd_arrow_column *c = table->about.columns; c->name; c++) {
         size_t used = strlen(known);
         snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", c->name);
+        hd_name_suggest(typed, c->name, &best, &distance);
     }
-    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "the table %s has no column '%.*s'; it has %s",
-                        table->about.name, (int)(size < 100 ? size : 100), name, known);
+    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "the table %s has no column '%s'; %s%s%s %s",
+                        table->about.name, typed, best ? "did you mean " : "", best ? best : "",
+                        best ? "? It has" : "it has", known);
 }
 
 static hd_status choose_columns(arrow_stream *s, const char *list, hd_error *err)

@@ -81,7 +81,8 @@ static const hd_arrow_column stacks[] = {
     {"kind", "u", "native, os, python, op, annotation, api, kernel, copy, group, mark"},
     {"depth", "l", "frames from the root, itself included"}, {0}};
 static const hd_arrow_column ledger[] = {
-    {"stage", "u", "who tells it"}, {"code", "u", "what was repaired or lost"}, {"level", "u", "note, repair, loss"},
+    {"stage", "u", "the stage of the program that reports it"},
+    {"code", "u", "what was repaired or lost"}, {"level", "u", "note, repair, loss"},
     {"count", "l", "how often"}, {"first_offset", "l", "byte offset of the first in the input"},
     {"detail", "u", "the first in words"}, {0}};
 static const hd_arrow_column metadata[] = {

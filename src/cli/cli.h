@@ -211,8 +211,8 @@ const char *cli_full_name(char out[CLI_NAME_BYTES], const cli_command *command);
 
 extern const cli_option cli_global_options[];
 
-/* The path of $XDG_CONFIG_HOME/heddle/NAME, else of ~/.config/heddle/NAME; false: there is no such file. A folder that is
- * not an absolute path is none. */
+/* The path of $XDG_CONFIG_HOME/heddle/NAME, else of ~/.config/heddle/NAME; false: there is no such file. A folder that
+ * is not an absolute path is none. */
 bool cli_config_file(char *out, size_t size, const char *name);
 
 /* Whether `option` of cli_global_options applies to `command` (NULL: to heddle itself). */
@@ -240,8 +240,8 @@ int cli_usage_error(cli_run *run, const char *format, ...) HD_PRINTF(2, 3);
 int cli_spare_input(cli_run *run, const char *out, const char *input, const char *hint);
 /* The same of each input of an option. */
 int cli_spare_inputs(cli_run *run, const char *out, const cli_texts *inputs);
-/* A usage error unless the sides of a --diff are two operands, or --before and --after; without --diff these are refused.
- * `operands`: what the two are called, as "OLD NEW". */
+/* A usage error unless the sides of a --diff are two operands, or --before and --after; without --diff these are
+ * refused. `operands`: what the two are called, as "OLD NEW". */
 int cli_check_sides(cli_run *run, bool is_diff, const cli_texts *before, const cli_texts *after, const char *operands);
 
 /* ---- value.c ---- */
@@ -311,10 +311,14 @@ void cli_progress_init(cli_progress *progress, const cli_run *run, const char *v
 /* The same for work that begins later: time counts from the first update on. */
 void cli_progress_init_later(cli_progress *progress, const cli_run *run, const char *verb);
 
+/* The same for an analysis, in shares of its time. */
+void cli_progress_init_analysis(cli_progress *progress, const cli_run *run);
+
 /* Where it is not a terminal, a line of its own for each tenth. After cli_progress_init. */
 void cli_progress_in_lines(cli_progress *progress, const cli_run *run);
 
-/* `done` of `total` bytes, events, files or shares of the time; total 0 when it is not known. May be called often, from one thread at a time. */
+/* `done` of `total` bytes, events, files or shares of the time; total 0 when it is not known. May be called often, from
+ * one thread at a time. */
 void cli_progress_update(void *progress, uint64_t done, uint64_t total);
 
 /* Clear the line before anything else is printed; the next update draws it again. */

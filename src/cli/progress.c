@@ -26,6 +26,12 @@ void cli_progress_init_later(cli_progress *progress, const cli_run *run, const c
     progress->started_ns = 0;
 }
 
+void cli_progress_init_analysis(cli_progress *progress, const cli_run *run)
+{
+    cli_progress_init(progress, run, "analysing");
+    progress->shares = true;
+}
+
 static void draw(const cli_progress *progress, uint64_t done, uint64_t total, uint64_t elapsed_ns)
 {
     double seconds = (double)elapsed_ns / SECOND_NS;

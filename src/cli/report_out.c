@@ -19,6 +19,17 @@ hd_status report_read(hd_trace **out, cli_run *run, const char *path, hd_read_op
     return status;
 }
 
+hd_status report_make(hd_report *out, cli_run *run, const char *name, hd_report_input input)
+{
+    cli_progress progress;
+    cli_progress_init_analysis(&progress, run);
+    input.progress = cli_progress_update;
+    input.progress_user = &progress;
+    hd_status status = hd_report_run(out, name, &input, &run->err);
+    cli_progress_deinit(&progress);
+    return status;
+}
+
 hd_status report_join_counters(hd_trace **trace, cli_run *run, const char *path, const char *counters)
 {
     char *text;
@@ -82,7 +93,13 @@ hd_status report_write(cli_run *run, const hd_trace *trace, const char *path, hd
     report_losses losses = {0};
     options.ledger = report_add_loss;
     options.ledger_user = &losses;
+    cli_progress progress;
+    cli_progress_init_later(&progress, run, "writing");
+    progress.events = true;
+    options.progress = cli_progress_update;
+    options.progress_user = &progress;
     hd_status status = hd_trace_write(trace, path, &options, &run->err);
+    cli_progress_deinit(&progress);
     if (status == HD_OK) report_say_losses(run, path, &losses);
     if (status == HD_OK) report_say_wrote(run, path, true);
     return status;

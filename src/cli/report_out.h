@@ -10,6 +10,9 @@
 /* Read a trace while showing progress. The error is left in run->err. */
 hd_status report_read(hd_trace **out, cli_run *run, const char *path, hd_read_options options);
 
+/* As hd_report_run, of the report's name, while showing progress. */
+hd_status report_make(hd_report *out, cli_run *run, const char *name, hd_report_input input);
+
 /* Joins counters (OPTION_COUNTERS) with a trace that was read; counters NULL: nothing. */
 hd_status report_join_counters(hd_trace **trace, cli_run *run, const char *path, const char *counters);
 #define REPORT_COUNTERS_PASS "counters:file=" /* and what the option has */

@@ -20,6 +20,7 @@
 #include "pass/thin/thin.h"
 #include "report/job/job.h"
 #include "trace/chunk.h"
+#include "trace/watch.h"
 
 /* Options of an input, by its index. */
 typedef struct companion {
@@ -50,8 +51,9 @@ typedef struct converter {
     hd_read_options read;
     hd_write_options write;
     hd_error *err;
-    uint64_t unwritten; /* events that the writer had no place for */
-    bool failed;        /* to keep a row of the writer */
+    uint64_t passed, to_pass; /* events times passes */
+    uint64_t unwritten;       /* events that the writer had no place for */
+    bool failed;              /* to keep a row of the writer */
 } converter;
 
 /* ---- steps ---- */
@@ -258,6 +260,13 @@ static void add_report(hd_pass_report *sum, const hd_pass_report *one)
     sum->processes |= one->processes;
 }
 
+static void on_copied(void *user, uint64_t events)
+{
+    converter *c = user;
+    c->passed += events;
+    if (c->options->progress) c->options->progress(c->options->progress_user, c->passed, c->to_pass);
+}
+
 /* A pass on the input at index, or on all where it merges. */
 static hd_status run_on(hd_pass_report *sum, converter *c, const chain_link *l, size_t index, size_t count)
 {
@@ -265,6 +274,7 @@ static hd_status run_on(hd_pass_report *sum, converter *c, const chain_link *l, 
     hd_pass_report report;
     hd_pass_input second;
     HD_TRY(read_second(&second, c, l, index));
+    for (size_t i = index; i < index + count; i++) hd_trace_watch(c->inputs[i].trace, on_copied, c);
     hd_status status =
         hd_pass_run(&made, &report, l->pass, &c->inputs[index], count, second.trace ? &second : NULL, c->err);
     if (status == HD_OK && l->joins_companions) {
@@ -336,9 +346,13 @@ static hd_status run_link(converter *c, const chain_link *l)
 
 static hd_status run_chain(converter *c)
 {
+    uint64_t events = 0;
     HD_TRY(make_chain(c));
+    for (size_t i = 0; i < c->count; i++) events += hd_trace_event_count(c->inputs[i].trace);
+    c->to_pass = events * c->chain_size;
     for (size_t i = 0; i < c->chain_size; i++) {
         const chain_link *l = &c->chain[i];
+        c->passed = events * i;
         hd_status status = run_link(c, l);
         if (status != HD_OK && l->cause) hd_error_add_cause(c->err, "%s", l->cause);
         if (status != HD_OK && !l->own) hd_error_add_cause(c->err, "pass %s", l->step);

@@ -106,7 +106,7 @@ void devices_way_python(hd_way *way)
         devices_say(way, HD_WAY_MISSING, "Only Python programs need it.", "python3 is not on PATH");
     else if (!ask(answer, sizeof answer, path) || sscanf(answer, "%d %d %d %d", &major, &minor, &map, &no_gil) != 4 ||
              major != 3)
-        devices_say(way, HD_WAY_MISSING, "Put a CPython on PATH that starts.", "%s does not tell its version", path);
+        devices_say(way, HD_WAY_MISSING, "Put a CPython on PATH that starts.", "the version of %s is unknown", path);
     else
         judge(way, path, minor, map, no_gil);
 }

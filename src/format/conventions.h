@@ -20,7 +20,7 @@ enum { CONVENTIONS_UNKNOWN, CONVENTIONS_CPU, CONVENTIONS_GPU, CONVENTIONS_SYNC, 
 uint8_t hd_conventions_class(hd_string category);
 
 /* Errors of all: MEMORY. Tracks of GPU slices become streams, with the numbers in their arguments. told: by track,
- * those that are left unchanged; NULL: none. */
+ * whether its kind is known already, so that it stays; NULL: none. */
 hd_status hd_conventions_find_streams(hd_builder *builder, const uint8_t *told, hd_error *err);
 
 typedef enum hd_untold { HD_UNTOLD_NOTHING, HD_UNTOLD_STREAM, HD_UNTOLD_THREAD, HD_UNTOLD_RANK } hd_untold;

@@ -20,7 +20,7 @@ static const hd_report_column model_columns[] = {
      "that it waits for; of a call that need not wait"},
     {"samples", HD_VALUE_COUNT, "where nothing else delayed the activity"},
     {"mean", HD_VALUE_DURATION, "of the middle four fifths of them: the delay in the replay"},
-    {"after", HD_VALUE_STRING, "the end of that, or its start"},
+    {"after", HD_VALUE_STRING, "what the delay counts from: the end of the cause, or its start"},
     {"spread", HD_VALUE_DURATION, "median distance of samples from their median"},
     {0},
 };
@@ -84,7 +84,7 @@ static const hd_report_column operation_columns[] = {
     {"device", HD_VALUE_INT, "number of the GPU"},
     {"queue", HD_VALUE_COUNT, "the number of the first operation of its queue"},
     {"name", HD_VALUE_STRING, "of the kernel, copy or set"},
-    {"call", HD_VALUE_STRING, "that launches it; null: unknown, or another's"},
+    {"call", HD_VALUE_STRING, "the API call that launches it; null: unknown, or the call of another activity"},
     {"after", HD_VALUE_STRING, "the operations that it waits for: queue, event, collective, data, address"},
     {"id", HD_VALUE_INT, GPU_ID_OF "it"},
     {0},
@@ -120,18 +120,18 @@ static const hd_report_column dependency_columns[] = {
 
 static const hd_report_column ties_columns[] = {
     {"runs", HD_VALUE_COUNT, "with other orders"},
-    {"left_out", HD_VALUE_COUNT, "of them: work would wait for itself"},
-    {"tied", HD_VALUE_COUNT, "pieces of work that are launched at the same time as another thread's on their queue"},
-    {"moved", HD_VALUE_COUNT, "of them, in some run, to another place on their queue"},
-    {"shifted", HD_VALUE_COUNT, "pieces of work that begin at another time in some run"},
+    {"left_out", HD_VALUE_COUNT, "runs left out because an activity would wait for itself"},
+    {"tied", HD_VALUE_COUNT, "activities launched at the same time as an activity of another thread on their queue"},
+    {"moved", HD_VALUE_COUNT, "activities that move to another place on their queue in some run"},
+    {"shifted", HD_VALUE_COUNT, "activities that begin at another time in some run"},
     {0},
 };
 
 static const hd_report_column tie_times_columns[] = {
     {"what", HD_VALUE_STRING, "steps: their sum; span; busy: the time in which a GPU works"},
     {"as_is", HD_VALUE_DURATION, "in the order of the trace, with the changes"},
-    {"least", HD_VALUE_DURATION, "of that and all runs"},
-    {"most", HD_VALUE_DURATION, "of that and all runs"},
+    {"least", HD_VALUE_DURATION, "smallest value of all runs, the first one included"},
+    {"most", HD_VALUE_DURATION, "largest value of all runs, the first one included"},
     {0},
 };
 
@@ -238,7 +238,7 @@ const hd_report_about replay_about = {
     .name = "replay",
     .title = "the trace executed again, unchanged and with changes",
     .text = "The graph of a trace is executed: threads take the time that they took, GPU work begins when its launch, "
-            "its queue and its events let it. The check tells how far that is off without a change.",
+            "its queue and its events let it. The check replays the trace unchanged and reports the error.",
     .options = options,
     .options_size = sizeof(replay_options),
     .tables = tables,

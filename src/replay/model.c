@@ -57,7 +57,7 @@ void replay_lag_name(char *out, size_t size, unsigned lag)
     else if (lag >= LAG_EVENT)
         snprintf(out, size, "event: %s", roles[lag - LAG_EVENT]);
     else
-        snprintf(out, size, "queue: %s behind %s%s", roles[(at - LAG_QUEUE / 2) / LAG_ROLES],
+        snprintf(out, size, "queue: %s after %s%s", roles[(at - LAG_QUEUE / 2) / LAG_ROLES],
                  roles[(at - LAG_QUEUE / 2) % LAG_ROLES], (lag - LAG_QUEUE) % 2 ? " of one launch" : "");
 }
 

@@ -51,11 +51,12 @@ static void note_order(notes *n, const replay *r)
     if (gpu_note_backward(text, sizeof text, r->graph)) note(n, "%s", text);
     if (gpu_note_guessed(text, sizeof text, r->graph)) note(n, "%s", text);
     if (gpu_note_suspects(text, sizeof text, r->graph))
-        note(n, "%s: the uncertainty of changes has what that makes", text);
-    if (gpu_note_unexamined(text, sizeof text, r->graph)) note(n, "%s, and the uncertainty of changes lacks it", text);
+        note(n, "%s: the uncertainty of predictions includes the effect", text);
+    if (gpu_note_unexamined(text, sizeof text, r->graph))
+        note(n, "%s, and the uncertainty of predictions does not include the effect", text);
     if (cycles) note(n, "%llu dependencies contradict one another and are left out", (unsigned long long)cycles);
     if (over)
-        note(n, "%llu pieces of work began while what is before them on their queue ran, and keep their place in that",
+        note(n, "%llu activities began while the activity before them on their queue still ran; they keep their order",
              (unsigned long long)over);
 }
 
@@ -69,19 +70,20 @@ static void note_guesses(notes *n, const replay *r)
     replay_lag_name(instead, sizeof instead, lent < LAG_CLASSES ? lent : 0);
     if (guessed)
         note(n,
-             "%llu pieces of work wait behind something of a kind of which the trace has no sample (%s): %s%s is taken",
+             "%llu activities wait with a kind of delay that the trace never shows undisturbed (%s): the replay uses "
+             "%s%s",
              (unsigned long long)guessed, name, lent < LAG_CLASSES ? "the delay of " : "",
              lent < LAG_CLASSES  ? instead
-             : r->options->graph ? "none, as in a CUDA graph,"
+             : r->options->graph ? "no delay, as in a CUDA graph"
              : r->lags[lag].ns   ? "1 us"
-                                 : "none");
+                                 : "no delay");
 }
 
 static void note_depth(notes *n, const replay *r)
 {
     if (r->depth)
         note(n,
-             "launch calls wait while %llu operations of their queue have not begun: that explains %llu calls, which "
+             "launch calls wait while %llu operations of their queue have not begun; this explains %llu calls, which "
              "waited %.3f ms",
              (unsigned long long)r->depth, (unsigned long long)r->blocked, (double)r->blocked_ns / 1e6);
     else if (r->waiting > DEPTH_USUAL)
@@ -93,21 +95,20 @@ static void note_depth(notes *n, const replay *r)
 
 static void note_shares(notes *n, const replay *r)
 {
-    char told[64] = "which the trace does not tell";
+    char told[64] = "which the trace does not contain";
     if (r->widthless && (r->options->schedule || r->options->streams || r->options->overlap))
         note(n,
-             "%llu kernels do not tell their blocks, or the trace not how many SMs the GPU has: what runs beside them "
-             "takes nothing from them",
+             "%llu kernels have no number of blocks, or the number of SMs of the GPU is unknown: kernels that run at "
+             "the same time are not slowed down by them",
              (unsigned long long)r->widthless);
     if (r->link.samples)
-        snprintf(told, sizeof told, "as %llu copies of the trace tell", (unsigned long long)r->link.samples);
+        snprintf(told, sizeof told, "as measured on %llu copies of the trace", (unsigned long long)r->link.samples);
     if (r->link.is_shared && r->has_change)
         note(n, "while copies to and from the GPU run at once, each is taken to be %.2f times as fast as alone, %s",
              r->link.part, told);
     if (r->options->schedule && !strcmp(r->options->schedule, "priorities"))
-        note(n,
-             "the replay without change follows the priorities that the trace tells, too; --schedule priorities=all:0 "
-             "tells what they bring");
+        note(n, "the replay without change also follows the priorities in the trace; --schedule priorities=all:0 shows "
+                "what they save");
 }
 
 hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err)
@@ -115,10 +116,10 @@ hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err)
     notes n = {.count = 0};
     if ((r->has_change || r->options->ties) && r->error > r->options->max_error)
         note(&n,
-             "the replay as it is is off by %.2f %%, more than %.2f %%: what-ifs are refused; `missing` tells whose "
-             "waits are not known",
+             "the replay without change is off by %.2f %%, more than %.2f %%, so predictions are refused; the table "
+             "`missing` lists the activities whose waits are unknown",
              r->error, r->options->max_error);
-    if (*r->idle) note(&n, "these find nothing to change: %s", r->idle);
+    if (*r->idle) note(&n, "these options change nothing in the trace: %s", r->idle);
     note_order(&n, r);
     note_guesses(&n, r);
     note_depth(&n, r);
@@ -127,7 +128,6 @@ hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err)
     if (r->cut_copies)
         note(&n, "run: %llu copies of more than 256 MiB were cut to that", (unsigned long long)r->cut_copies);
     if (r->orphans)
-        note(&n, "run: %llu pieces of work without a call were launched when they began",
-             (unsigned long long)r->orphans);
+        note(&n, "run: %llu activities without a call were launched at their start", (unsigned long long)r->orphans);
     return gpu_add_notes(out, &replay_about, &r->scope, n.list, err);
 }

@@ -59,7 +59,7 @@ hd_status replay_change_priorities(replay *r, hd_error *err)
     const char *text = r->options->schedule + strlen(word);
     if (!*text && !r->has_priorities)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
-                            "schedule: the trace tells no priorities of streams that differ: give them, as "
+                            "schedule: the trace has no streams of different priority: give priorities, as "
                             "priorities=STREAM:PRIORITY,… with the number of a stream, communication or all, where a "
                             "lower priority goes first");
     while (*text) {

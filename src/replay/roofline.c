@@ -109,7 +109,7 @@ static hd_status scale_works(exchange *x, hd_error *err)
         if (!failed && factor <= 0)
             return hd_error_set(
                 err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
-                "gpu: the trace does not tell its GPU, or the table of GPUs does not have it: name it, as in "
+                "gpu: the trace does not name its GPU, or the table of GPUs does not have it: name it, as in "
                 "'H100=>%.40s'",
                 r->gpu_names[1]);
         r->plan.durations[n] = replay_scaled(r->plan.durations[n], factor);
@@ -125,8 +125,7 @@ static void tell(const exchange *x)
         "gpu: %s%s%s by rooflines%s%s: of %.1f %% of the time of compute work FLOP and bytes are known, of %.1f %% "
         "compute is the bound; the rest takes %.3f of its time, as memory's bandwidth",
         x->r->gpu_names[0], *x->r->gpu_names[0] ? " to " : "", x->r->gpu_names[1],
-        *x->told ? ", but the trace tells " : "", x->told, known, all > 0 ? 100 * (double)x->bound / all : 0,
-        x->memory);
+        *x->told ? ", but the trace says " : "", x->told, known, all > 0 ? 100 * (double)x->bound / all : 0, x->memory);
 }
 
 hd_status replay_change_gpu(replay *r, hd_error *err)

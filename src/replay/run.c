@@ -99,8 +99,8 @@ static hd_status refuse(hd_report *out, const replay *r, hd_error *err)
 {
     HD_TRY(replay_add_notes(out, r, err));
     return hd_error_set(err, HD_ERR_UNSUPPORTED, NULL, HD_OFFSET_NONE,
-                        "a replay without change is off by %.2f %%: nothing is said of changes; the table `missing` "
-                        "tells whose waits the trace does not",
+                        "a replay without change is off by %.2f %%, so no change is predicted; the table `missing` "
+                        "lists the activities whose waits are unknown",
                         r->error);
 }
 

@@ -188,7 +188,7 @@ static hd_status read_key(unsigned *out, reader *r)
         return hd_toml_refuse(
             &r->toml, at, "a key is one of names, bandwidth, fp64, fp32, tf32, bf16, fp16, fp8, int8; '%.*s' is none",
             size < 40 ? (int)size : 40, at);
-    if (!r->head) return hd_toml_refuse(&r->toml, at, "a line [[gpu]] must stand before this");
+    if (!r->head) return hd_toml_refuse(&r->toml, at, "a line [[gpu]] must come before this");
     if (r->seen & 1u << *out) return hd_toml_refuse(&r->toml, at, "'%.*s' is given a second time", (int)size, at);
     r->seen |= 1u << *out;
     return hd_toml_key(&(hd_json_span){0}, &r->toml);

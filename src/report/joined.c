@@ -44,9 +44,9 @@ static const hd_report_column join_columns[] = {
 
 static const hd_report_column rules_columns[] = {
     {"rule", HD_VALUE_STRING, "as in heddle/analysis/attribution.h"},
-    {"launches", HD_VALUE_COUNT, "that got their stack by it"},
+    {"launches", HD_VALUE_COUNT, "launches whose stack was found by this rule"},
     {"works", HD_VALUE_COUNT, "of those launches"},
-    {"gpu_time", HD_VALUE_DURATION, "of that work"},
+    {"gpu_time", HD_VALUE_DURATION, "GPU time of these activities"},
     {"share", HD_VALUE_DECIMAL, "of the time of all work, in percent"},
     {0},
 };

@@ -170,8 +170,8 @@ void report_cell_ident(hd_table_builder *builder, const hd_trace *trace, hd_iden
 /* ---- the ledger ---- */
 
 const hd_report_column report_ledger_columns[] = {
-    {"stage", HD_VALUE_STRING, "which reader or pass noticed it"},
-    {"code", HD_VALUE_STRING, "what it was, in the words of docs/formats"},
+    {"stage", HD_VALUE_STRING, "the reader or pass that found it"},
+    {"code", HD_VALUE_STRING, "its type, as in docs/formats"},
     {"level", HD_VALUE_STRING, "loss, repair or note"},
     {"count", HD_VALUE_COUNT, "how often"},
     {"offset", HD_VALUE_INT, "byte of the decompressed input where it was first seen"},

@@ -9,7 +9,7 @@
 #include "trace/event.h"
 
 const hd_report_column report_trust_columns[] = {
-    {"code", HD_VALUE_STRING, "which doubt"},
+    {"code", HD_VALUE_STRING, "its type"},
     {"level", HD_VALUE_STRING, "error: figures are wrong; warning: some may be; note"},
     {"count", HD_VALUE_COUNT, "how many have it"},
     {"of", HD_VALUE_COUNT, "of how many"},

@@ -10,6 +10,7 @@
 #include "trace/spill.h"
 #include "trace/strings.h"
 #include "trace/tracks.h"
+#include "trace/watch.h"
 
 /* The rows of one batch, sealed. Owns the memory of its blocks. */
 struct hd_chunk {
@@ -50,10 +51,12 @@ struct hd_trace {
     hd_trace_facts facts;
     hd_arena arena; /* columns that finish made anew */
     hd_spill spill;
-    hd_lazy *lazy;        /* NULL: all blocks are in chunks */
-    hd_index *index;      /* owned, NULL: none */
-    hd_kept_stacks *kept; /* NULL: none */
-    bool failed;          /* an allocation failed where no error could be returned */
+    hd_lazy *lazy;             /* NULL: all blocks are in chunks */
+    hd_index *index;           /* owned, NULL: none */
+    hd_kept_stacks *kept;      /* NULL: none */
+    hd_trace_watcher *watcher; /* watch.h */
+    void *watcher_user;
+    bool failed; /* an allocation failed where no error could be returned */
 };
 
 /* A trace under construction. */

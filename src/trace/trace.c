@@ -347,6 +347,17 @@ hd_string hd_trace_metadata_find(const hd_trace *trace, const char *key)
     return (hd_string){"", 0};
 }
 
+void hd_trace_watch(hd_trace *trace, hd_trace_watcher *watcher, void *user)
+{
+    trace->watcher = watcher;
+    trace->watcher_user = user;
+}
+
+void hd_trace_say_copied(const hd_trace *trace, uint64_t events)
+{
+    if (trace->watcher) trace->watcher(trace->watcher_user, events);
+}
+
 void hd_trace_free(hd_trace *trace)
 {
     if (!trace) return;

@@ -227,6 +227,6 @@ hd_status trigger_explain(pid_t pid, hd_error *err)
                             (long)pid, name);
     return hd_error_set(err, HD_ERR_UNSUPPORTED, NULL, HD_OFFSET_NONE,
                         "process %ld (%s) is not traced, nor is any that it started: start it with heddle record; a "
-                        "program can be told from its first call of CUDA or NVTX on",
+                        "program can be controlled after its first call of CUDA or NVTX",
                         (long)pid, name);
 }

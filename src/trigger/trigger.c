@@ -36,7 +36,7 @@ static int send_request(const trigger_target *target, const char *request, char 
     } else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_size) != 0 || peer.pid != target->pid) {
         snprintf(why, room, "its socket is process %ld's", (long)peer.pid);
     } else if (send(fd, request, strlen(request), MSG_NOSIGNAL) != (ssize_t)strlen(request) && errno != EPIPE) {
-        snprintf(why, room, "cannot be told: %s", strerror(errno));
+        snprintf(why, room, "cannot be reached: %s", strerror(errno));
     } else {
         return fd; /* EPIPE: it already answered that access is denied */
     }

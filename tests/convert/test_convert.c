@@ -96,19 +96,30 @@ static void test_convert__a_trace_is_written_as_it_was_read(NO_STATE)
     free(got);
 }
 
+static void note_progress(void *user, uint64_t done, uint64_t total)
+{
+    uint64_t *seen = user; /* calls, done */
+    assert_true(done >= seen[1] && done <= total);
+    seen[0]++, seen[1] = done;
+}
+
 static void test_convert__all_steps_account_for_every_event(NO_STATE)
 {
     hd_convert_report *report;
+    uint64_t seen[2] = {0};
     const hd_convert_options options = {
         .fix = true,
         .snap_threshold_ps = 5000000,
         .until = {HD_CONVERT_PERCENT, 500000},
         .names = "!gone",
+        .progress = note_progress,
+        .progress_user = seen,
     };
     put_file(in[0], "[" X("gone", "1", "0", "10") "," X("a", "1", "20", "30") "," X("b", "1", "30", "40") "," FLOW(
                         "s", "1", "5") "," FLOW("f", "1", "25") "," X("z", "1", "900", "100") "]");
     put_file(in[1], "[" X("a", "1", "20", "10") "," X("z", "1", "990", "10") "]");
     convert_with(&report, 2, &options);
+    assert_true(seen[0] >= 4 && seen[1] > 0); /* two inputs merged, then three passes */
     assert_int_equal(report->events_in, 8);
     assert_int_equal(report->lost, 2);
     assert_int_equal(report->losses, 2);

@@ -453,6 +453,7 @@ class Doing(Base):
             self.assertFalse((self.place / name).exists())
         with self.assertRaises(heddle.ArgumentError):
             trace.to_bytes("csv")
+        self.assertEqual(trace.to_bytes("chrome"), trace.to_bytes("json"))
         self.assertEqual(heddle.convert(self.path, self.place / "o", format="heddle").format, "heddle")
 
     def test_what_reports_are_named_in_help(self):
@@ -460,6 +461,8 @@ class Doing(Base):
         self.assertEqual(named - set(heddle.reports()), set())
         with self.assertRaisesRegex(heddle.ArgumentError, "it has id, .*ts, dur"):
             heddle.open(self.path).slices(["duration"])
+        with self.assertRaisesRegex(heddle.ArgumentError, "no column 'nam'; did you mean name[?] It has id"):
+            heddle.open(self.path).slices(["ts", "nam"])
 
     def test_traces_of_traces(self):
         trace = heddle.open(self.path)

@@ -72,7 +72,7 @@ static void test_gpus__what_is_refused_names_its_line_and_adds_nothing(void **st
 {
     static const char *const cases[][2] = {
         {"\n\n[gpu]", "line 3: the only kind of table"},
-        {"fp64 = 1", "line 1: a line [[gpu]] must stand before"},
+        {"fp64 = 1", "line 1: a line [[gpu]] must come before"},
         {"[[gpu]]\nnames = [\"a\"]", "line 1: this [[gpu]] has no bandwidth"},
         {"[[gpu]]\nbandwidth = 1\n[[gpu]]", "line 1: this [[gpu]] has no names"},
         {"[[gpu]]\nnames = [\"a\"]\nbandwidth = 1\nfp63 = 2", "line 4: a key is one of"},

@@ -3,7 +3,7 @@
 # out of the archive. What qemu cannot show is listed in docs/capture.md.
 #   tests/tree/dist_aarch64.sh BUILD OUT
 set -eu
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 build=$1
 out=$2
 work=$(mktemp -d)

@@ -151,7 +151,7 @@ static void test_query__errors_tell_their_place(void **state)
         {"", "there is no statement"},
         {"  -- a comment", "there is no statement"},
         {"create temp view v as select 1 as one", "there is no statement that gives rows"},
-        {"select 1; select 2", "a query after a query"},
+        {"select 1; select 2", "two statements"},
         {"select :rank", "parameter :rank has no value"},
         {"select ?", "has no value"},
         {"attach 'x' as y", "error"},

@@ -5,7 +5,8 @@
  *   ID        a stack sample with the correlation id of the launch
  *   THREAD    samples and launches of one (pid, tid) in order of time, with an estimated clock offset. Where one
  *             side does not know the pid, the tid alone, if one thread of each side has it
- *   SEQUENCE  the same for a thread whose ids the GPU side does not know, assigned by agreement of the whole sequence
+ *   SEQUENCE  the same for a thread whose ids differ on the GPU side: the two threads are matched by their whole
+ *   sequences
  *   ORDER     the same where the GPU side has no launches, only kernels with ids that give their order
  *   SLICES    the slices that enclose the launch on its thread: Kineto's python_function, cpu_op, user_annotation.
  *             Without them the launch itself is the stack, unless the trace has recorded stacks: then it is missing
@@ -59,8 +60,8 @@ typedef struct hd_clock_fit {
     bool known;        /* an offset was estimated or given; ids alone need none */
     int64_t offset_ns; /* GPU clock minus clock of the samples; with drift: at the middle of the trace */
     double drift_ppm;  /* how fast the offset grows; 0: no drift was detected */
-    int64_t spread_ns; /* half of the matched samples are nearer than this to their launch, after the offset … */
-    int64_t worst_ns;  /* … and all nearer than this */
+    int64_t spread_ns; /* median distance of a matched sample to its launch, after the offset */
+    int64_t worst_ns;  /* the largest such distance */
     uint64_t pairs;    /* samples matched with a launch that the estimate uses */
     bool ambiguous;    /* another offset fits nearly as many samples */
 } hd_clock_fit;

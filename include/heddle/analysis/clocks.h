@@ -86,16 +86,16 @@ typedef struct hd_host_clock {
     const hd_clock_piece *pieces; /* in order of time */
 } hd_host_clock;
 
-/* A contradiction is a cycle of collectives: in each one `taker` ends before `giver` has begun, by the clocks or by
- * what all other collectives allow for them. giver and taker are indices in `events`. */
+/* A contradiction is a cycle of collectives: in each of them `taker` ends before `giver` begins, on the recorded clocks
+ * or on any clocks that the other collectives permit. giver and taker are indices in `events`. */
 typedef struct hd_clock_step {
     size_t giver, taker;
 } hd_clock_step;
 
 typedef struct hd_clocks hd_clocks;
 
-/* Solves for hosts 0 … host_count - 1. A contradiction is not an error: then all hosts but the reference are REFUSED. O(n
- * log n) time; memory is about 100 bytes an event. hints and options may be NULL. The caller frees it with
+/* Solves for hosts 0 … host_count - 1. A contradiction is not an error: then all hosts but the reference are REFUSED.
+ * O(n log n) time; memory is about 100 bytes an event. hints and options may be NULL. The caller frees it with
  * hd_clocks_free. Any thread may read it. Errors: ARGUMENT (an unknown host or role), MEMORY. */
 hd_status hd_clocks_new(hd_clocks **out, size_t host_count, const hd_clock_event *events, size_t count,
                         const hd_clock_hint *hints, size_t hint_count, const hd_clock_options *options, hd_error *err);

@@ -92,13 +92,13 @@ typedef struct hd_graph {
     uint64_t waits_guessed; /* waits for a queue. Where the trace does not say for which event, the activity that ended
                                last is taken; where it does not say for which queue, the one on which the thread
                                launches next */
-    uint64_t dependencies_left_out; /* dependencies on nodes that are missing or occur twice; on more than 64 for one
-                                       read */
+    uint64_t dependencies_left_out; /* dependencies on nodes that are missing or occur twice, and those of a node beyond
+                                       its first 64 */
     uint64_t waits_without_work;    /* waiting calls whose target is unknown, or that have nothing to wait for */
     hd_graph_suspect *suspects;     /* by node */
     size_t suspect_count;
-    uint32_t threads_unexamined; /* threads of processes with too many threads to look for waits between each two of
-                                    them */
+    uint32_t threads_unexamined; /* threads of processes with so many that their waits for one another are not
+                                    searched */
 } hd_graph;
 
 /* launches: of the trace. Collectives of several ranks, or devices of one, are matched by group and sequence, as

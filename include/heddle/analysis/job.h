@@ -126,8 +126,9 @@ typedef struct hd_collective {
                                  of the step, from 0. A collective in no numbered step belongs to the step before, or,
                                  without one, is counted from 0; it then matches only if all recordings begin with the
                                  same collective */
-    bool is_point_to_point;   /* sends and receives have a sequence of their own in each group; in a group of more than
-                                 two ranks, those from one rank to another are a group, "5 0>1", if both are known */
+    bool is_point_to_point;   /* a send or receive; these are numbered separately from collectives. In a group of more
+                                 than two ranks, each pair of sender and receiver, if known, is a group of its own,
+                                 "5 0>1" */
     int64_t start_ns, end_ns; /* on the trace's clock; a rank's duration includes waiting for the others */
     uint64_t event;           /* row of HD_KIND_SLICE over all blocks; `id` in the SQL table slice */
 } hd_collective;

@@ -118,11 +118,10 @@ typedef struct hd_class_rule {
     const char *collective;      /* "AllReduce"; NULL: from the name, or none */
     const char *about;
 } hd_class_rule;
-/* Rules of your own, which go before these for all traces of the program: lines "CLASS: PATTERN", of which CLASS is
- * one of the above or a collective and PATTERN a glob that the whole or the short name fits; # begins a comment. Or
- * groups, in a subset of TOML: tables [[group]] of name, patterns = ["..."], parent (another group) and class.
- * Call it before anything is asked of a trace. A rule that was read stays. Errors: IO; FORMAT, with the line;
- * MEMORY. */
+/* Reads rules of the user, which precede the built-in ones for all traces of the process. A line is "CLASS: PATTERN":
+ * CLASS is one of the above or a collective, PATTERN a glob that matches the whole or the short name; # begins a
+ * comment. Or groups, in a subset of TOML: tables [[group]] of name, patterns = ["..."], parent (another group) and
+ * class. Call it before any analysis. Rules stay until the process ends. Errors: IO; FORMAT, with the line; MEMORY. */
 hd_status hd_class_rules_read(const char *path, hd_error *err);
 size_t hd_class_rule_count(void);
 hd_class_rule hd_class_rule_at(size_t index);

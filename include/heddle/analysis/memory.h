@@ -13,6 +13,7 @@
 #ifndef HEDDLE_MEMORY_H
 #define HEDDLE_MEMORY_H
 
+#include "heddle/format.h"
 #include "heddle/stacks.h"
 #include "heddle/trace.h"
 
@@ -55,8 +56,8 @@ typedef struct hd_memory_pool {
     uint64_t allocations, frees;
     uint64_t allocated_bytes, freed_bytes, replaced_bytes; /* freed: by frees that were paired or have no address */
     int64_t live_bytes;                                    /* at the end; below 0 where frees have no address */
-    bool has_totals; /* the allocator reports its totals with every event: these are the level, else the live bytes are
-                        */
+    bool has_totals; /* the allocator reports its totals with every event: the level is these totals, else the live
+                        bytes  */
     int64_t first_ns, last_ns;
     int64_t peak_bytes, peak_ns; /* largest level, the first time */
     uint32_t peak_event;
@@ -96,9 +97,11 @@ typedef struct hd_memory {
 } hd_memory;
 
 typedef struct hd_memory_options {
-    size_t size;      /* of this struct; see "Options" in status.h */
-    bool no_stacks;   /* do not look for the slices around events */
-    unsigned threads; /* 0: one per core */
+    size_t size;           /* of this struct; see "Options" in status.h */
+    bool no_stacks;        /* do not look for the slices around events */
+    unsigned threads;      /* 0: one per core */
+    hd_progress *progress; /* after each phase; units: estimated percent of the time. NULL: none */
+    void *progress_user;
 } hd_memory_options;
 
 /* Find and pair the events of a trace, which must outlive the result. An event's stack is its own (`sf`) or the slices

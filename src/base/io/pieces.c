@@ -111,7 +111,7 @@ hd_status hd_pieces_unchanged(const hd_pieces *pieces, hd_error *err)
     struct stat about;
     if (pieces->memory) return HD_OK;
     if (fstat(pieces->file - 1, &about) != 0)
-        return hd_error_set(err, HD_ERR_IO, NULL, HD_OFFSET_NONE, "cannot tell its size: %s", strerror(errno));
+        return hd_error_set(err, HD_ERR_IO, NULL, HD_OFFSET_NONE, "its size is unknown: %s", strerror(errno));
     bool same = (uint64_t)about.st_size >= pieces->base + pieces->size &&
                 about.st_mtim.tv_sec == pieces->modified.tv_sec && about.st_mtim.tv_nsec == pieces->modified.tv_nsec;
     return same ? HD_OK : changed(HD_OFFSET_NONE, err);

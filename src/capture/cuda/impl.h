@@ -64,7 +64,7 @@ struct cuda_activity; /* activity.h */
 
 enum { CUDA_PROBLEMS = 16 };
 
-/* What `heddle record` tells the user. */
+/* What `heddle record` prints for the user. */
 typedef struct cuda_problem {
     char code[48]; /* of the note */
     char text[512];

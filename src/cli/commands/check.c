@@ -248,7 +248,7 @@ static hd_status check_file(hd_report *out, cli_run *run, const char *path)
     if (!chosen->all && !run->global.json) asked[count++] = tracks;
     if (chosen->only && asprintf(&only, "only=%s", chosen->only) > 0) asked[count++] = only;
     if (chosen->ignore && asprintf(&ignore, "ignore=%s", chosen->ignore) > 0) asked[count++] = ignore;
-    status = hd_report_run(out, "check", &(hd_report_input){.trace = trace, .options = asked}, &run->err);
+    status = report_make(out, run, "check", (hd_report_input){.trace = trace, .options = asked});
     free(only);
     free(ignore);
     hd_trace_free(trace);

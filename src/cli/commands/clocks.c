@@ -20,8 +20,8 @@ static const cli_option options[] = {
      .value = "FILE",
      .offer = "<files>",
      FIELD(ntp),
-     .help = "lines HOST OFFSET BAR in seconds: what chrony, NTP or PTP says is to be added to a host's clock for true "
-             "time, and by how much that may be off"},
+     .help = "lines HOST OFFSET BAR in seconds, from chrony, NTP or PTP: the offset to add to a host's clock to get "
+             "true time, and its error bar"},
     {.name = "mpisync",
      .kind = CLI_TEXT,
      .value = "FILE",

@@ -336,17 +336,21 @@ static bool leave_out(void *user, size_t index, const hd_error *why)
 static hd_status convert(hd_convert_report **out, cli_run *run, const job_files *inputs, hd_convert_options *options,
                          hd_read_options *read, hd_write_options *write)
 {
-    cli_progress reading, writing;
+    cli_progress reading, passing, writing;
     cli_progress_init(&reading, run, "reading");
+    cli_progress_init_later(&passing, run, "converting");
     cli_progress_init_later(&writing, run, "writing");
-    writing.events = true;
+    passing.events = writing.events = true;
     read->progress = write->progress = cli_progress_update;
     read->progress_user = &reading;
     options->user = &(readers){run, inputs, &reading};
+    options->progress = cli_progress_update;
+    options->progress_user = &passing;
     write->progress_user = &writing;
     hd_status status = hd_convert(out, (const char *const *)inputs->list, inputs->count,
                                   run->operands[run->operand_count - 1], options, &run->err);
     cli_progress_deinit(&reading);
+    cli_progress_deinit(&passing);
     cli_progress_deinit(&writing);
     return status;
 }

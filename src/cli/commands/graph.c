@@ -170,8 +170,7 @@ static hd_status print_graph(cli_run *run, const char *path, const hd_trace *tra
     hd_graph *graph = NULL;
     hd_status status = o->step ? choose_step(view, trace, o->step, &run->err) : HD_OK;
     cli_progress progress;
-    cli_progress_init(&progress, run, "analysing");
-    progress.shares = true;
+    cli_progress_init_analysis(&progress, run);
     if (status == HD_OK) status = hd_launches_new(&launches, trace, &run->err);
     if (status != HD_OK) return status;
     cli_progress_update(&progress, LAUNCHES_SHARE, 100);

@@ -218,7 +218,7 @@ static hd_status read_info(hd_report *out, int64_t *start_ns, hd_error *lost, cl
     const hd_read_options read = {.strict = chosen->strict, .binary = chosen->binary, .lazy = true};
     hd_status status = report_read(&trace, run, path, read);
     if (status != HD_OK) return status;
-    status = hd_report_run(out, "info", &(hd_report_input){.trace = trace}, &run->err);
+    status = report_make(out, run, "info", (hd_report_input){.trace = trace});
     if (status != HD_OK && !run->err.path[0]) snprintf(run->err.path, sizeof run->err.path, "%s", path);
     if (status == HD_OK) report_check_read(trace, path, lost);
     *start_ns = hd_trace_facts_of(trace)->start_ns;

@@ -25,7 +25,7 @@ static const cli_option options[] = {
      FIELD(ranks),
      .help = "traces or summaries, with {rank} in the place of a number, in names that a shell need not list",
      .offer = "<files>"},
-    OPTION_MPI(FIELD(mpi), "this process does all by itself"),
+    OPTION_MPI(FIELD(mpi), "this process reads all files"),
     {.name = "threads",
      .letter = 'j',
      .kind = CLI_COUNT,

@@ -171,7 +171,9 @@ static hd_status write_counters(cli_run *run, const hd_memory *memory, const hd_
 static hd_status analyse(found *out, cli_run *run, const char *path)
 {
     const struct memory_options *chosen = run->options;
-    const hd_memory_options find = {.no_stacks = chosen->no_stacks};
+    cli_progress progress;
+    const hd_memory_options find = {
+        .no_stacks = chosen->no_stacks, .progress = cli_progress_update, .progress_user = &progress};
     char rows[32];
     const char *asked[] = {rows, chosen->series || chosen->csv == SERIES ? "series" : NULL, NULL};
     hd_trace *trace;
@@ -179,10 +181,12 @@ static hd_status analyse(found *out, cli_run *run, const char *path)
     hd_status status = report_read(&trace, run, path, (hd_read_options){0});
     if (status != HD_OK) return status;
     flame_out_say_damage(run, path, trace); /* a free that was lost makes a leak that is none */
+    cli_progress_init_analysis(&progress, run);
     status = hd_memory_new(&memory, trace, &find, &run->err);
+    cli_progress_deinit(&progress);
     snprintf(rows, sizeof rows, "rows=%" PRIu64, chosen->rows);
     const hd_report_input input = {.trace = trace, .options = asked, .memory = memory};
-    if (status == HD_OK) status = hd_report_run(&out->report, "memory", &input, &run->err);
+    if (status == HD_OK) status = report_make(&out->report, run, "memory", input);
     if (status == HD_OK && chosen->output) status = write_counters(run, memory, trace);
     if (status != HD_OK) hd_report_free(&out->report);
     if (hd_trace_facts_of(trace)->start_ns != HD_NO_TIME) out->start_ns = hd_trace_facts_of(trace)->start_ns;

@@ -268,7 +268,7 @@ static hd_status show(cli_run *run, const char *path, char *const *texts, bool f
     const hd_report_input input = {.trace = trace, .options = (const char *const *)texts};
     int64_t start_ns = hd_trace_facts_of(trace)->start_ns;
     hd_error lost = {0};
-    status = hd_report_run(&report, "timeline", &input, &run->err);
+    status = report_make(&report, run, "timeline", input);
     report_check_read(trace, path, &lost);
     hd_trace_free(trace);
     if (status != HD_OK && !run->err.path[0]) snprintf(run->err.path, sizeof run->err.path, "%s", path);

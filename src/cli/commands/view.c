@@ -295,12 +295,28 @@ static void take_signals(sigset_t *before, sigset_t *waiting)
     }
 }
 
+/* Shows on a terminal how far reading is. false: nothing is left to read. */
+static bool show_reading(cli_progress *progress, const hd_view *view)
+{
+    uint64_t done, total;
+    if (!progress->on) return false;
+    hd_view_progress(&done, &total, view);
+    if (total)
+        cli_progress_update(progress, done, total);
+    else
+        cli_progress_pause(progress);
+    return hd_view_reading(view) > 0;
+}
+
 /* Until a signal, the time given, or the failure of every file. */
 static void wait_for_end(cli_run *run, hd_view *view, size_t count, int wake, const sigset_t *waiting)
 {
+    enum { LOOK_NS = 100000000 };
     const struct view_options *chosen = run->options;
     struct timespec now, end;
     char byte;
+    cli_progress progress;
+    cli_progress_init(&progress, run, "reading");
     clock_gettime(CLOCK_MONOTONIC, &end);
     end.tv_sec += (time_t)chosen->stop_after_s;
     end.tv_nsec += (long)((chosen->stop_after_s - (double)(time_t)chosen->stop_after_s) * 1e9);
@@ -310,12 +326,14 @@ static void wait_for_end(cli_run *run, hd_view *view, size_t count, int wake, co
         FD_SET(wake, &set);
         clock_gettime(CLOCK_MONOTONIC, &now);
         int64_t left = (int64_t)(end.tv_sec - now.tv_sec) * 1000000000 + (end.tv_nsec - now.tv_nsec);
-        if (chosen->stop_after_s > 0 && left <= 0) return;
+        if (chosen->stop_after_s > 0 && left <= 0) break;
+        bool is_reading = show_reading(&progress, view), has_end = chosen->stop_after_s > 0;
+        if (is_reading && (!has_end || left > LOOK_NS)) left = LOOK_NS;
         struct timespec wait = {(time_t)(left / 1000000000), (long)(left % 1000000000)};
-        int ready = pselect(wake + 1, &set, NULL, NULL, chosen->stop_after_s > 0 ? &wait : NULL, waiting);
-        if (ready < 0) return;
-        if (ready > 0 && read(wake, &byte, 1) < 0) return;
+        int ready = pselect(wake + 1, &set, NULL, NULL, is_reading || has_end ? &wait : NULL, waiting);
+        if (ready < 0 || (ready > 0 && read(wake, &byte, 1) < 0)) break;
     }
+    cli_progress_deinit(&progress);
 }
 
 /* Memory of a request goes back to the system after it: blocks of 256 kB and more are mapped separately (glibc
@@ -453,7 +471,17 @@ static int save_page(cli_run *run, const char *const *paths, size_t count)
             "in Heddle's source, then make install");
         return CLI_FAILED;
     }
-    return hd_view_save(o->save, paths, count, &save, &run->err) == HD_OK ? CLI_OK : CLI_FAILED;
+    cli_progress reading, writing;
+    cli_progress_init(&reading, run, "reading");
+    cli_progress_init_later(&writing, run, "writing");
+    writing.events = true;
+    save.reading = save.writing = cli_progress_update;
+    save.reading_user = &reading;
+    save.writing_user = &writing;
+    hd_status saved = hd_view_save(o->save, paths, count, &save, &run->err);
+    cli_progress_deinit(&reading);
+    cli_progress_deinit(&writing);
+    return saved == HD_OK ? CLI_OK : CLI_FAILED;
 }
 
 static int run_view(cli_run *run, view_errors *errors)

@@ -48,7 +48,7 @@ static uint32_t string_arg(const hd_trace *trace, const hd_event *event, uint32_
     return (uint32_t)value.bits;
 }
 
-/* told: by track, whether an event gives its kind. */
+/* By track, whether an event gives its kind. */
 static void apply_meta_event(hd_builder *builder, uint8_t *told, const names *n, const hd_event *event)
 {
     const hd_trace *trace = hd_builder_trace(builder);

@@ -109,7 +109,7 @@ static hd_status read_pair(reader *r)
     HD_TRY(hd_toml_key(&key, &r->toml));
     while (which < 4 && !hd_json_span_is(key, keys[which])) which++;
     if (which == 4) return hd_toml_refuse(&r->toml, at, "a key is one of name, patterns, parent, class");
-    if (!r->head) return hd_toml_refuse(&r->toml, at, "a line [[group]] must stand before this");
+    if (!r->head) return hd_toml_refuse(&r->toml, at, "a line [[group]] must come before this");
     if (r->seen & 1u << which) return hd_toml_refuse(&r->toml, at, "'%s' is given a second time", keys[which]);
     r->seen |= 1u << which;
     if (1u << which == KEY_PATTERNS)

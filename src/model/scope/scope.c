@@ -11,6 +11,7 @@
 #include "heddle/pass.h"
 #include "model/class/class.h"
 #include "model/host/slices.h"
+#include "model/progress.h"
 #include "model/scope/scope.h"
 #include "model/steps/steps.h"
 #include "trace/event.h"
@@ -455,9 +456,9 @@ hd_status gpu_scope_init(gpu_scope *s, const hd_report_input *input, const gpu_o
         status = hd_launches_new(&s->own_launches, trace, err);
         s->launches = s->own_launches;
     }
-    gpu_say_progress(input, GPU_LAUNCHES_DONE);
+    hd_say_percent(input->progress, input->progress_user, GPU_LAUNCHES_DONE);
     if (status == HD_OK && !make_works(&m)) status = HD_NOMEM(err);
-    gpu_say_progress(input, GPU_SCOPE_DONE);
+    hd_say_percent(input->progress, input->progress_user, GPU_SCOPE_DONE);
     if (status == HD_OK && s->by & GPU_BY_STEP) status = gpu_steps_find(s, err);
     if (status == HD_OK && s->by & GPU_BY_STEP) {
         set_steps_of(s, s->works, s->launches->work_count);

@@ -102,11 +102,7 @@ typedef struct gpu_scope {
 } gpu_scope;
 
 /* How much of a report's time is over after these phases, in percent, as measured on a trace of 100,000 events. */
-enum { GPU_LAUNCHES_DONE = 65, GPU_SCOPE_DONE = 72, GPU_GRAPH_DONE = 88, GPU_ALL_DONE = 100 };
-static inline void gpu_say_progress(const hd_report_input *input, unsigned done)
-{
-    if (input->progress) input->progress(input->progress_user, done, GPU_ALL_DONE);
-}
+enum { GPU_LAUNCHES_DONE = 65, GPU_SCOPE_DONE = 72, GPU_GRAPH_DONE = 88 };
 
 /* `by`: the words of --by that the report knows. input->scope, of the same options, by step if they say so, is lent and
  * must live longer. Errors: ARGUMENT; MEMORY; LIMIT. Deinit either way. */

@@ -149,8 +149,8 @@ const char *gpu_trust_text(char out[GPU_DOUBT_TEXT], const gpu_trust *t)
         snprintf(out, GPU_DOUBT_TEXT, "nothing was lost or repaired while reading; GPU activities were not looked at");
     else if (t->works && !t->has_launches)
         snprintf(out, GPU_DOUBT_TEXT,
-                 "nothing impossible found in %llu GPU activities, of which no launch is known: what is missing cannot "
-                 "be told",
+                 "nothing impossible found in %llu GPU activities, but none has a known launch, so missing activities "
+                 "cannot be found",
                  (unsigned long long)t->works);
     else if (t->works)
         snprintf(out, GPU_DOUBT_TEXT, "nothing missing or impossible found in %llu GPU activities%s %llu launches%s",

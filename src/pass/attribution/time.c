@@ -164,10 +164,11 @@ static hd_status refuse(const timer *t, hd_error *err)
     const hd_clock *c = &t->clock;
     double seconds = (double)c->offset_ns * 1e-9, other = (double)c->other_ns * 1e-9;
     if (c->ambiguous)
-        return hd_error_set(err, HD_ERR_DAMAGED, NULL, HD_OFFSET_NONE,
-                            "the samples' clock cannot be told: the launches are %.6f s or %.6f s later, and both fit "
-                            "%llu of %llu samples (--force takes the first; so does --clock-offset for a known one)",
-                            seconds, other, (unsigned long long)c->pairs, (unsigned long long)c->samples);
+        return hd_error_set(
+            err, HD_ERR_DAMAGED, NULL, HD_OFFSET_NONE,
+            "the offset of the samples' clock is ambiguous: the launches are %.6f s or %.6f s later, and both fit "
+            "%llu of %llu samples (--force takes the first; so does --clock-offset for a known one)",
+            seconds, other, (unsigned long long)c->pairs, (unsigned long long)c->samples);
     return hd_error_set(
         err, HD_ERR_DAMAGED, NULL, HD_OFFSET_NONE,
         "no clock offset brings half of the samples to their launches: at best, at %.6f s, %llu of %llu "

@@ -8,6 +8,7 @@
 #include "base/memory/vector.h"
 #include "pass/copy/impl.h"
 #include "trace/lazy.h"
+#include "trace/watch.h"
 
 /* ---- maps of ids ---- */
 
@@ -258,6 +259,7 @@ hd_status hd_copy_events(hd_copy *copy, const hd_copy_hooks *hooks, hd_error *er
         size_t count;
         const uint8_t *order = hd_trace_order_at(&count, copy->trace, run);
         HD_TRY(copy_run(copy, order, count));
+        hd_trace_say_copied(copy->trace, count);
     }
     return HD_OK;
 }

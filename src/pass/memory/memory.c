@@ -9,6 +9,7 @@
 #include "base/memory/large.h"
 #include "base/options.h"
 #include "base/sorted.h"
+#include "model/progress.h"
 #include "pass/memory/impl.h"
 #include "trace/spill.h"
 #include "trace/stacks/trace_stacks.h"
@@ -18,7 +19,8 @@ static const struct {
 } oddities[HD_MEMORY_ODDITIES] = {
     [HD_MEMORY_FREE_UNKNOWN] = {"free-unknown", "freed, but allocated nowhere in the trace: it was there before"},
     [HD_MEMORY_REPLACED] = {"allocated-twice", "an address was allocated that was live: its free is missing"},
-    [HD_MEMORY_SIZE_DIFFERS] = {"size-differs", "a free tells another size than its allocation, which counts"},
+    [HD_MEMORY_SIZE_DIFFERS] = {"size-differs",
+                                "a free has another size than its allocation; the size of the allocation counts"},
     [HD_MEMORY_NO_ADDRESS] = {"no-address", "no address: summed up, but paired with nothing"},
     [HD_MEMORY_UNREADABLE] = {"unreadable", "neither a size nor, for a free, an address: left out"},
     [HD_MEMORY_NO_TIME] = {"no-time", "no time: left out"},
@@ -120,6 +122,14 @@ static hd_status sort_events(memory_find *find, hd_error *err)
 
 /* ---- the whole ---- */
 
+/* How much of the time is over after each phase, in percent, as measured on a trace of four million events. */
+enum { GATHER_DONE = 45, STACKS_DONE = 97 };
+
+static void say_done(const memory_find *find, unsigned percent)
+{
+    hd_say_percent(find->options->progress, find->options->progress_user, percent);
+}
+
 static hd_status find_all(memory_find *find, hd_error *err)
 {
     HD_TRY(hd_stacks_new(&find->memory->stacks, err));
@@ -127,8 +137,10 @@ static hd_status find_all(memory_find *find, hd_error *err)
     if (hd_trace_metadata_find(find->trace, "stackFrames").size)
         HD_TRY(hd_trace_stacks_new(&find->given, find->trace, err));
     HD_TRY(memory_gather(find, err));
+    say_done(find, GATHER_DONE);
     HD_TRY(sort_events(find, err));
     HD_TRY(memory_find_stacks(find, err));
+    say_done(find, STACKS_DONE);
     return memory_pair(find->memory, hd_trace_large_bytes(find->trace), err);
 }
 

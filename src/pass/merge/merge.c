@@ -36,8 +36,9 @@ static hd_status add_shifts(merger *m, bool any_base, hd_error *err)
                                 "the shift of rank %" PRId64 " is too large", m->inputs[i].rank);
     }
     if (shifted && any_base && m->base_ns == HD_NO_TIME)
-        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
-                            "not all ranks tell what their times count from: they cannot be shifted to one clock");
+        return hd_error_set(
+            err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+            "not all ranks contain the Unix time of their zero, so they cannot be shifted to one clock");
     if (shifted)
         hd_builder_ledger(m->builder, "merge", "merge.clocks-shifted", HD_LEDGER_NOTE, shifted, HD_OFFSET_NONE);
     return HD_OK;

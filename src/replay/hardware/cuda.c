@@ -59,7 +59,7 @@ hd_status cuda_open(cuda_api *out, hd_error *err)
     *out = (cuda_api){0};
     if (!library)
         return hd_error_set(err, HD_ERR_UNSUPPORTED, NULL, HD_OFFSET_NONE,
-                            "no NVIDIA driver to run on: %s; heddle devices tells what is here", dlerror());
+                            "no NVIDIA driver to run on: %s; heddle devices lists what this machine has", dlerror());
 #define FIND(member, symbol, arguments)                                                                                \
     *(void **)&out->member = dlsym(library, symbol);                                                                   \
     if (!out->member) return hd_error_set(err, HD_ERR_UNSUPPORTED, NULL, HD_OFFSET_NONE, "libcuda has no %s", symbol);

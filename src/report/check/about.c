@@ -1,4 +1,5 @@
 /* about.c - the description of the report check, table by table */
+#include "report/check/check.h"
 #include "report/report.h"
 
 static const hd_report_column findings_columns[] = {
@@ -47,7 +48,7 @@ static const hd_report_table_about tables[] = {
 
 static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
 {
-    return hd_report_check(out, input->trace, options, err);
+    return check_run(out, input, options, err);
 }
 
 static const hd_option_about options[] = {

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/memory/vector.h"
 #include "base/options.h"
+#include "model/progress.h"
 #include "report/check/check.h"
 #include "report/report.h"
 
@@ -102,26 +103,38 @@ static void check_ledger(check *c)
     }
 }
 
+/* How much of the time is over after each part, in percent, as measured on a trace of four million events. */
+enum { SPANS_DONE = 40, LANES_DONE = 45, FLOWS_DONE = 70, LAUNCHES_DONE = 92, EVENTS_DONE = 97 };
+
+static void say_done(const check *c, unsigned percent)
+{
+    hd_say_percent(c->input->progress, c->input->progress_user, percent);
+}
+
 static hd_status run_parts(check *c, hd_error *err)
 {
     HD_TRY(span_index_init(&c->spans, c->trace, err));
+    say_done(c, SPANS_DONE);
     HD_TRY(check_lanes(c, err));
+    say_done(c, LANES_DONE);
     HD_TRY(check_merged_tracks(c, err));
     HD_TRY(check_flows(c, err));
+    say_done(c, FLOWS_DONE);
     span_index_deinit(&c->spans);
     HD_TRY(check_launches(c, err));
+    say_done(c, LAUNCHES_DONE);
     HD_TRY(check_async(c, err));
     HD_TRY(check_events(c, err));
+    say_done(c, EVENTS_DONE);
     check_clock(c);
     check_ledger(c);
     return c->failed ? HD_NOMEM(err) : HD_OK;
 }
 
-hd_status hd_report_check(hd_report *out, const hd_trace *trace, const hd_check_options *options, hd_error *err)
+hd_status check_run(hd_report *out, const hd_report_input *input, const hd_check_options *options, hd_error *err)
 {
     *out = (hd_report){0};
-    HD_OWN_OPTIONS(hd_check_options, options, err);
-    check c = {.trace = trace, .options = *options, .report = out};
+    check c = {.input = input, .trace = input->trace, .options = *options, .report = out};
     if (!c.options.examples) c.options.examples = 1;
     HD_TRY(hd_check_options_valid(&c.options, err));
     hd_status status = run_parts(&c, err);
@@ -132,4 +145,11 @@ hd_status hd_report_check(hd_report *out, const hd_trace *trace, const hd_check_
     for (int i = 0; i < CHECK_CODES; i++) free(c.by_track[i]);
     free(c.findings);
     return status;
+}
+
+hd_status hd_report_check(hd_report *out, const hd_trace *trace, const hd_check_options *options, hd_error *err)
+{
+    *out = (hd_report){0};
+    HD_OWN_OPTIONS(hd_check_options, options, err);
+    return check_run(out, &(hd_report_input){.trace = trace}, options, err);
 }

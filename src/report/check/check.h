@@ -79,6 +79,7 @@ typedef struct check_finding {
 } check_finding;
 
 typedef struct check {
+    const hd_report_input *input; /* for its progress */
     const hd_trace *trace;
     hd_check_options options;
     span_index spans;
@@ -98,6 +99,8 @@ void check_found(check *c, check_code code, uint32_t track, check_example exampl
 /* Keep an example and the worst value without counting. */
 void check_keep(const check *c, check_finding *finding, check_example example);
 
+/* The whole, with progress. */
+hd_status check_run(hd_report *out, const hd_report_input *input, const hd_check_options *options, hd_error *err);
 /* The parts. Those that return a status fail when memory runs out. */
 hd_status check_lanes(check *c, hd_error *err);         /* lanes.c */
 hd_status check_merged_tracks(check *c, hd_error *err); /* merged.c */

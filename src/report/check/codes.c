@@ -87,7 +87,7 @@ const hd_check_code check_codes[CHECK_CODES] = {
                                    "a counter sample with a value that is not a number",
                                    "viewers skip the sample or read it as 0: write numbers"},
     [CHECK_SPAN_OVER_YEAR] = {"span-over-year", "warning", "the trace lasts more than a year",
-                              "events of two clocks are mixed: see time-outlier for those that stand apart"},
+                              "events of two clocks are mixed: see time-outlier for those far from the rest"},
     [CHECK_NO_DURATION] = {"no-duration", "note", "a complete event without dur, taken as zero long",
                            "viewers show it as a mark or not at all"},
     [CHECK_LAUNCH_WITHOUT_GPU] = {"launch-without-gpu", "note",

@@ -350,7 +350,7 @@ static void say(diff_maker *m)
         snprintf(out, size, "no change: before and after hold the same, %s takes %s", unit, before);
     else if (m->out->verdict == HD_DIFF_SAME)
         snprintf(out, size, "%s: %s before, %s after, %s (%+.1f %%, 99 %%: %+.1f to %+.1f %%)",
-                 shown(low) > 0 || shown(high) < 0 ? "no change as large as --min and --noise ask for"
+                 shown(low) > 0 || shown(high) < 0 ? "no change above the limits of --min and --noise"
                                                    : "no change beyond noise",
                  before, after, unit, shown(share), shown(low), shown(high));
     else

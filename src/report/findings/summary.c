@@ -391,15 +391,15 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 
 static const hd_report_column findings_columns[] = {
     DEVICE,
-    {"step", HD_VALUE_STRING, "which step it is about; null: all"},
-    {"code", HD_VALUE_STRING, "what it is; docs/findings has a page for each"},
+    {"step", HD_VALUE_STRING, "the step concerned; null: all"},
+    {"code", HD_VALUE_STRING, "its type; docs/findings has a page for each"},
     {"severity", HD_VALUE_STRING, "warning: it can be changed; note: so it is"},
     {"saves", HD_VALUE_DURATION,
      "the most that can be saved if the cause disappeared and all else stayed equal; null: unknown"},
     {"how", HD_VALUE_STRING, "which bound this is: path, replay or host; null: unknown"},
     {"then", HD_VALUE_DURATION, "the most that it saves once `behind` is solved, if that is more"},
     {"behind", HD_VALUE_STRING, "code of the finding that hides it: the one that saves most"},
-    {"amount", HD_VALUE_DURATION, "what was measured"},
+    {"amount", HD_VALUE_DURATION, "the measured time"},
     {"whole", HD_VALUE_DURATION,
      "of so much: from the first step to the end of the last, else the span of the devices"},
     {"share", HD_VALUE_DECIMAL, "percent: amount of whole"},
@@ -430,7 +430,7 @@ static const hd_report_column steps_columns[] = {
     {"steps", HD_VALUE_COUNT, "how many"},
     {"median", HD_VALUE_DURATION, "of their durations"},
     {"slowest", HD_VALUE_DURATION, "the longest"},
-    {"step", HD_VALUE_STRING, "which that is"},
+    {"step", HD_VALUE_STRING, "the step in which it happened"},
     {"start", HD_VALUE_TIME, "when it began"},
     {0},
 };
@@ -442,7 +442,7 @@ static const hd_report_column breakdown_columns[] = {
     {"exposed_copy", HD_VALUE_DURATION, "a copy runs, and neither compute nor communication"},
     {"idle", HD_VALUE_DURATION, "nothing runs"},
     {"works", HD_VALUE_COUNT, "kernels, copies and sets"},
-    {"unlinked", HD_VALUE_COUNT, "of them, whose launch is not known"},
+    {"unlinked", HD_VALUE_COUNT, "activities whose launch is unknown"},
     GPU_COLUMN_DOUBT,
     {0},
 };

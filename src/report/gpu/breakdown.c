@@ -136,7 +136,7 @@ static hd_status add_concurrency(breakdown *b, hd_error *err)
         sum += b->level_time[i];
     }
     for (uint32_t w = 0; w < b->windows.count; w++) span += b->windows.windows[w].length;
-    return sum == span ? HD_OK : gpu_broken("time with 0, 1, 2 … pieces of work, in ns", sum, span, err);
+    return sum == span ? HD_OK : gpu_broken("time with 0, 1, 2 … activities, in ns", sum, span, err);
 }
 
 static void sum_work(account *a, const gpu_work *work)
@@ -267,7 +267,7 @@ static const hd_report_table_about tables[] = {
     {"breakdown", "a row per device: compute, exposed communication, exposed copies and idle add up to the span",
      breakdown_columns, HD_CHART_BARS, "rank,device,step", "compute,exposed_communication,exposed_copy,idle"},
     {"overlap", "which classes of work run at the same time", overlap_columns},
-    {"concurrency", "how long so many pieces of work run at once", concurrency_columns, HD_CHART_BARS,
+    {"concurrency", "for how long this number of activities runs at once", concurrency_columns, HD_CHART_BARS,
      "rank,device,step,running", "time"},
     GPU_NOTES,
     {0},

@@ -162,8 +162,8 @@ bool gpu_note_guessed(char *out, size_t size, const hd_graph *graph)
 {
     snprintf(
         out, size,
-        "of %llu waits of streams for events the trace does not tell all: a wait is that of the stream on which its "
-        "thread launches next, for that stream whose work ended last before that",
+        "of %llu waits of streams for events the trace does not name both streams: Heddle takes the stream on which "
+        "the thread launches next as the waiting one, and as the other the stream whose work ended last before that",
         (unsigned long long)graph->waits_guessed);
     return graph->waits_guessed > 0;
 }

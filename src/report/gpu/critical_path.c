@@ -1,7 +1,7 @@
 /* critical_path.c - the critical path of a trace, or of each step: see "critical path" in definitions.md
  *
- * The graph (heddle/analysis/graph.h) has the dependencies. The path goes back from the end of the time range; each part of it
- * has a class and the name of the node that runs or waits to run, and the parts are summed up.
+ * The graph (heddle/analysis/graph.h) has the dependencies. The path goes back from the end of the time range; each
+ * part of it has a class and the name of the node that runs or waits to run, and the parts are summed up.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,6 +12,7 @@
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "heddle/analysis/graph.h"
+#include "model/progress.h"
 #include "report/gpu/gpu.h"
 #include "report/gpu/hta_path.h"
 #include "trace/event.h"
@@ -314,7 +315,7 @@ static hd_status add_tables(hd_report *out, critical_path *p, const hd_report_in
 {
     const hd_report_about *about = &report_critical_path_about;
     HD_TRY(hd_graph_new(&p->graph, p->scope.trace, p->scope.launches, err));
-    gpu_say_progress(input, GPU_GRAPH_DONE);
+    hd_say_percent(input->progress, input->progress_user, GPU_GRAPH_DONE);
     HD_TRY(report_builder(&p->paths, about, "paths", err));
     HD_TRY(report_builder(&p->classes, about, "classes", err));
     HD_TRY(report_builder(&p->names, about, "names", err));
@@ -409,13 +410,13 @@ static const hd_report_column slack_columns[] = {
 static const hd_report_column hta_columns[] = {
     GPU_COLUMNS_RANK,
     {"kind", HD_VALUE_STRING, "of edge, in HTA's words; null: all"},
-    {"nodes", HD_VALUE_COUNT, "two for each event; null: of a kind of edge"},
-    {"edges", HD_VALUE_COUNT, "of the graph"},
-    {"weight", HD_VALUE_DURATION, "sum over them"},
-    {"path_nodes", HD_VALUE_COUNT, "of the longest path; null: of a kind of edge"},
-    {"path_events", HD_VALUE_COUNT, "of the longest path; null: of a kind of edge"},
-    {"path_edges", HD_VALUE_COUNT, "of the longest path"},
-    {"path_weight", HD_VALUE_DURATION, "sum over them"},
+    {"nodes", HD_VALUE_COUNT, "two for each event; null in rows of one kind of edge"},
+    {"edges", HD_VALUE_COUNT, "edges of the graph"},
+    {"weight", HD_VALUE_DURATION, "sum of the weights of these edges"},
+    {"path_nodes", HD_VALUE_COUNT, "nodes of the longest path; null in rows of one kind of edge"},
+    {"path_events", HD_VALUE_COUNT, "events of the longest path; null in rows of one kind of edge"},
+    {"path_edges", HD_VALUE_COUNT, "edges of the longest path"},
+    {"path_weight", HD_VALUE_DURATION, "sum of the weights of these edges"},
     {0},
 };
 

@@ -183,7 +183,7 @@ static const hd_report_column flops_columns[] = {
     {"shapes", HD_VALUE_STRING, "of its inputs"},
     {"dtype", HD_VALUE_STRING, "type of the first matrix or tensor"},
     {"calls", HD_VALUE_COUNT, "with GPU work"},
-    {"time", HD_VALUE_DURATION, "sum of that work's durations"},
+    {"time", HD_VALUE_DURATION, "sum of the durations of these activities"},
     {"flop", HD_VALUE_COUNT, "floating-point operations of one call"},
     {"bytes", HD_VALUE_BYTES, "of one call: inputs read and outputs written once; null: unknown type"},
     {"tflops", HD_VALUE_DECIMAL, "TFLOP/s"},

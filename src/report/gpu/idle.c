@@ -362,11 +362,10 @@ static bool note_graphs(char *out, size_t size, const idle *r)
         total = gpu_sum(total, gap->end - gap->start);
         count++;
     }
-    snprintf(
-        out, size,
-        "gaps of cause device between the works of one graph: %llu, %.3f ms in all; nodes may wait there for what the "
-        "trace does not tell, or not be recorded",
-        (unsigned long long)count, (double)total / 1e6);
+    snprintf(out, size,
+             "gaps of cause device between the works of one graph: %llu, %.3f ms in all; nodes may wait for something "
+             "that the trace does not contain, or may not be recorded",
+             (unsigned long long)count, (double)total / 1e6);
     return count > 0;
 }
 
@@ -423,7 +422,7 @@ static const hd_report_column gaps_columns[] = {
     {"start", HD_VALUE_TIME, "when the device fell idle"},
     {"duration", HD_VALUE_DURATION, "for how long"},
     {"cause", HD_VALUE_STRING, "as above"},
-    {"work", HD_VALUE_STRING, "what ended it"},
+    {"work", HD_VALUE_STRING, "the activity that ended the gap"},
     {"call", HD_VALUE_STRING, "for the cause sync the call that waited, else the call that launched the activity"},
     {"host", HD_VALUE_STRING,
      "for the causes host, sync and launch the innermost operator, range, API call or profiler overhead that took more "

@@ -287,7 +287,7 @@ static const hd_report_column totals_columns[] = {
     GPU_COLUMNS_RANK,
     {"launches", HD_VALUE_COUNT, "launches with an activity, or with the name of a launch; null: no launch is known",
      GPU_FILL(SUM, total_row, launches)},
-    {"without_work", HD_VALUE_COUNT, "those whose activity is not in the trace",
+    {"without_work", HD_VALUE_COUNT, "launches whose activity is not in the trace",
      GPU_FILL(SUM, total_row, without_work)},
     {"works", HD_VALUE_COUNT, "kernels, copies and sets", GPU_FILL(SUM, total_row, works)},
     {"unlinked", HD_VALUE_COUNT, "those with an unknown launch", GPU_FILL(SUM, total_row, unlinked)},

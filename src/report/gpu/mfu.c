@@ -117,7 +117,7 @@ void gpu_mfu_deinit(gpu_mfu *mfu)
 
 const hd_report_column gpu_mfu_columns[] = {
     GPU_COLUMNS_RANK,
-    {"devices", HD_VALUE_COUNT, "that the rank uses there"},
+    {"devices", HD_VALUE_COUNT, "devices that the rank uses there"},
     {"span", HD_VALUE_DURATION, "of their windows, as report breakdown has them, summed up"},
     {"flop", HD_VALUE_COUNT, "of matrix products, attention and convolutions"},
     {"tflops", HD_VALUE_DECIMAL, "TFLOP/s of a device, over the whole span"},

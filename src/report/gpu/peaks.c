@@ -135,7 +135,7 @@ static void add_line_to_add(gpu_peaks *p, hd_string name)
 static const report_gpu *gpu_of(gpu_peaks *p, uint32_t model)
 {
     if (model == HD_NONE) {
-        add_note(p, "the trace does not tell its GPUs, so what they could do is null: name their model by --gpu");
+        add_note(p, "the trace does not name its GPUs, so their peak rates are null: name the model with --gpu");
         return NULL;
     }
     if (model == MIXED) {

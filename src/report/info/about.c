@@ -1,4 +1,5 @@
 /* about.c - the description of the report info, table by table */
+#include "report/info/info.h"
 #include "report/report.h"
 
 static const hd_report_column file_columns[] = {
@@ -45,7 +46,7 @@ static const hd_report_column devices_columns[] = {
 static const hd_report_column processes_columns[] = {
     {"pid", HD_VALUE_STRING, "as in the input"},
     {"name", HD_VALUE_STRING, "of the process"},
-    {"labels", HD_VALUE_STRING, "that the trace gave it"},
+    {"labels", HD_VALUE_STRING, "its labels in the trace"},
     {"threads", HD_VALUE_COUNT, "tracks that are not of a GPU"},
     {"streams", HD_VALUE_COUNT, "queues of GPUs"},
     {"slices", HD_VALUE_COUNT, "of all of them"},
@@ -62,7 +63,7 @@ static const hd_report_column tracks_columns[] = {
     {"device", HD_VALUE_INT, "number of the GPU, for its rows"},
     {"stream", HD_VALUE_INT, "number of the queue, likewise"},
     {"slices", HD_VALUE_COUNT, "on the track"},
-    {"other_events", HD_VALUE_COUNT, "that are not slices"},
+    {"other_events", HD_VALUE_COUNT, "events that are not slices"},
     {"start", HD_VALUE_TIME, "of the first slice"},
     {"span", HD_VALUE_DURATION, "from the first slice's start to the last one's end"},
     {"busy", HD_VALUE_DURATION,
@@ -108,7 +109,7 @@ static const hd_report_table_about tables[] = {
 static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
 {
     (void)options;
-    return hd_report_info(out, input->trace, err);
+    return info_run(out, input, err);
 }
 
 const hd_report_about report_info_about = {

@@ -210,9 +210,15 @@ static hd_status add_all(hd_report *out, const hd_trace *trace, const info_track
 
 hd_status hd_report_info(hd_report *out, const hd_trace *trace, hd_error *err)
 {
+    return info_run(out, &(hd_report_input){.trace = trace}, err);
+}
+
+hd_status info_run(hd_report *out, const hd_report_input *input, hd_error *err)
+{
+    const hd_trace *trace = input->trace;
     info_tracks tracks;
     *out = (hd_report){0};
-    HD_TRY(info_tracks_init(&tracks, trace, err));
+    HD_TRY(info_tracks_init(&tracks, input, err));
     hd_status status = add_all(out, trace, &tracks, err);
     if (status == HD_OK) status = hd_trace_input_status(trace, err);
     info_tracks_deinit(&tracks);

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/sorted.h"
 #include "model/identity/process.h"
+#include "model/progress.h"
 #include "model/roles/busy.h"
 #include "report/info/info.h"
 #include "report/report.h"
@@ -77,8 +78,9 @@ static hd_status read_index(info_lane *lanes, hd_roles *roles, const hd_index *i
     return HD_OK;
 }
 
-static hd_status sum_spans(info_lane *lanes, hd_roles *roles, hd_error *err)
+static hd_status sum_spans(info_tracks *tracks, hd_roles *roles, hd_error *err)
 {
+    info_lane *lanes = tracks->lanes;
     span_index spans;
     HD_TRY(span_index_init(&spans, roles->trace, err));
     for (uint32_t i = 0; i < spans.lane_count; i++) {
@@ -93,20 +95,24 @@ static hd_status sum_spans(info_lane *lanes, hd_roles *roles, hd_error *err)
                 hd_busy_add(&sum, list[s].start / ranks, list[s].end / ranks);
         }
         lanes[i].busy_ns = sum.busy / spans.ticks.per_ns;
+        hd_say_part(tracks->input->progress, tracks->input->progress_user, INFO_SPANS_DONE, INFO_TRACKS_DONE,
+                    spans.first[i + 1], spans.first[spans.lane_count]);
     }
     span_index_deinit(&spans);
     return HD_OK;
 }
 
 /* Tracks that only describe a device's activities have none themselves. */
-static hd_status find_busy(info_lane *lanes, const hd_trace *trace, hd_error *err)
+static hd_status find_busy(info_tracks *tracks, hd_error *err)
 {
+    info_lane *lanes = tracks->lanes;
+    const hd_trace *trace = tracks->trace;
     const hd_index *index = hd_trace_index(trace);
     uint32_t count = hd_trace_track_count(trace);
     hd_roles roles;
     hd_status status = hd_roles_init(&roles, trace) ? HD_OK : HD_NOMEM(err);
     for (uint32_t i = 0; i < count && status == HD_OK; i++) lanes[i].sort = hd_roles_row(&roles, i);
-    if (status == HD_OK) status = index ? read_index(lanes, &roles, index, err) : sum_spans(lanes, &roles, err);
+    if (status == HD_OK) status = index ? read_index(tracks->lanes, &roles, index, err) : sum_spans(tracks, &roles, err);
     for (uint32_t i = 0; i < count && status == HD_OK; i++) {
         if (lanes[i].sort == HD_ROW_TOLD) lanes[i].busy_ns = HD_NO_TIME;
     }
@@ -114,16 +120,17 @@ static hd_status find_busy(info_lane *lanes, const hd_trace *trace, hd_error *er
     return status;
 }
 
-hd_status info_tracks_init(info_tracks *tracks, const hd_trace *trace, hd_error *err)
+hd_status info_tracks_init(info_tracks *tracks, const hd_report_input *input, hd_error *err)
 {
+    const hd_trace *trace = input->trace;
     uint32_t count = hd_trace_track_count(trace);
-    *tracks = (info_tracks){.trace = trace};
+    *tracks = (info_tracks){.input = input, .trace = trace};
     tracks->lanes = calloc((size_t)count + 1, sizeof *tracks->lanes);
     uint8_t *seen = calloc((size_t)count + 1, 1);
     hd_status status = tracks->lanes && seen ? HD_OK : HD_NOMEM(err);
     if (status == HD_OK) {
         sum_lanes(tracks->lanes, trace);
-        status = find_busy(tracks->lanes, trace, err);
+        status = find_busy(tracks, err);
     }
     if (status == HD_OK) {
         for (uint32_t i = 0; i < count; i++) {

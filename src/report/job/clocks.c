@@ -23,9 +23,9 @@ static const hd_report_column clock_columns[] = {
      "range of the evidence for the offset; outside of it the error bar grows by 200 ppm; null: no limit"},
     {"last", HD_VALUE_TIME, "of it; a clock that steps has a row for each time between"},
     {"via", HD_VALUE_STRING, "host with which it was compared; null: none"},
-    {"via_rank", HD_VALUE_INT, "the lowest rank of that"},
-    {"collectives", HD_VALUE_COUNT, "in which it was compared; of bounds: its own"},
-    {"why", HD_VALUE_STRING, "nothing is known of it; null: it is"},
+    {"via_rank", HD_VALUE_INT, "the lowest rank of that host"},
+    {"collectives", HD_VALUE_COUNT, "collectives by which it was compared; in the table bounds: its own"},
+    {"why", HD_VALUE_STRING, "why the offset is unknown; null: it is known"},
     {0}};
 #define COLLECTIVE                                                                                                     \
     {"group", HD_VALUE_STRING, "of processes"}, {"stream", HD_VALUE_INT, "used as the group if that has no name"},     \
@@ -36,16 +36,16 @@ static const hd_report_column clock_columns[] = {
     }
 static const hd_report_column contradiction_columns[] = {
     COLLECTIVE,
-    {"giver_rank", HD_VALUE_INT, "whose part has to begin before the taker's ends"},
+    {"giver_rank", HD_VALUE_INT, "rank whose part must begin before the part of taker_rank ends"},
     {"giver_host", HD_VALUE_STRING, "its host"},
     {"giver_start", HD_VALUE_TIME, "on its clock, as Unix time"},
-    {"taker_rank", HD_VALUE_INT, "who ends too early"},
+    {"taker_rank", HD_VALUE_INT, "rank whose part ends too early"},
     {"taker_host", HD_VALUE_STRING, "its host"},
     {"taker_end", HD_VALUE_TIME, "on its clock, as Unix time"},
     {0}};
 static const hd_report_column arrival_columns[] = {
     COLLECTIVE,
-    {"members", HD_VALUE_COUNT, "that have it"},
+    {"members", HD_VALUE_COUNT, "members that have it"},
     {"last_rank", HD_VALUE_INT,
      "the last to arrive; null: another one arrived so shortly before that the clocks "
      "cannot decide"},

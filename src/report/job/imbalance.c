@@ -254,7 +254,7 @@ static hd_status add_notes(hd_report *out, job *j, hd_error *err)
         char text[256];
         hd_string file = hd_job_at(j->of, m)->file;
         snprintf(text, sizeof text,
-                 "%.*s tells no ranks and has several devices: their times are added up as if one rank had them all",
+                 "%.*s has no rank numbers and several devices: their times are added up as if one rank had them all",
                  file.size < 120 ? (int)file.size : 120, file.data ? file.data : "");
         hd_table_add_text(b, *text == ' ' ? text + 1 : text);
     }
@@ -406,9 +406,11 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 }
 
 #define SPREAD(type)                                                                                                   \
-    {"ranks", HD_VALUE_COUNT, "that have it"}, {"mean", type, "of these"}, {"median", type, "of these"},               \
-        {"min", type, "the least"}, {"min_rank", HD_VALUE_INT, "who has that; of several the lowest"},                 \
-        {"max", type, "the most"}, {"max_rank", HD_VALUE_INT, "who has that; of several the lowest"},                  \
+    {"ranks", HD_VALUE_COUNT, "ranks that have it"}, {"mean", type, "of these"}, {"median", type, "of these"},         \
+        {"min", type, "the smallest value"},                                                                           \
+        {"min_rank", HD_VALUE_INT, "rank with the minimum; of several the lowest"},                                    \
+        {"max", type, "the largest value"},                                                                            \
+        {"max_rank", HD_VALUE_INT, "rank with the maximum; of several the lowest"},                                    \
         {"imbalance_percent", HD_VALUE_DECIMAL, "(max - mean) / mean"},                                                \
         {"variation_percent", HD_VALUE_DECIMAL, "standard deviation / mean, of a sample (n - 1); null: of one rank"},  \
         {"z", HD_VALUE_DECIMAL, "(max - median) / (1.4826 MAD); above 3 it stands out; null: MAD is 0"},               \

@@ -330,7 +330,7 @@ static hd_status find_damage(finder *f, hd_error *err)
     size_t count = m->count = status == HD_OK ? f->damaged_count : 0;
     append(m, "of %zu trace%s something was lost or repaired: rank ", count, count == 1 ? "" : "s");
     if (status == HD_OK && !append_ranks(m, f->damaged, count)) status = HD_NOMEM(err);
-    append(m, "; `heddle report job` tells what");
+    append(m, "; `heddle report job` lists them");
     f->line_count += count > 0;
     free(f->damaged);
     return status;

@@ -476,7 +476,7 @@ static const hd_report_column job_columns[] = {
     {"summaries", HD_VALUE_COUNT, "of the job"},
     {"ranks", HD_VALUE_COUNT, "known ranks, each once"},
     {"unknown", HD_VALUE_COUNT, "summaries of an unknown rank"},
-    {"world_size", HD_VALUE_INT, "that most of them state"},
+    {"world_size", HD_VALUE_INT, "number of ranks of the job, as most traces state"},
     {"missing", HD_VALUE_COUNT, "missing ranks below world_size; below the highest rank, if that is unknown"},
     {"doubles", HD_VALUE_COUNT, "ranks with several summaries"},
     {"beyond", HD_VALUE_COUNT, "ranks that are not below world_size: of another job?"},
@@ -498,18 +498,19 @@ static const hd_report_column missing_columns[] = {{"first_rank", HD_VALUE_INT, 
     {                                                                                                                  \
         "file", HD_VALUE_STRING, "name of the trace"                                                                   \
     }
-static const hd_report_column double_columns[] = {FILE_COLUMNS,
-                                                  {"host", HD_VALUE_STRING, "that it ran on"},
-                                                  {"world_size", HD_VALUE_INT, "that it states"},
-                                                  {"first_step_start", HD_VALUE_TIME, "on its clock"},
-                                                  {"steps", HD_VALUE_COUNT, "that it has"},
-                                                  {0}};
+static const hd_report_column double_columns[] = {
+    FILE_COLUMNS,
+    {"host", HD_VALUE_STRING, "host on which it ran"},
+    {"world_size", HD_VALUE_INT, "number of ranks of the job, as the trace states"},
+    {"first_step_start", HD_VALUE_TIME, "on its clock"},
+    {"steps", HD_VALUE_COUNT, "number of its steps"},
+    {0}};
 static const hd_report_column world_columns[] = {{"world_size", HD_VALUE_INT, "null: unknown"},
                                                  {"summaries", HD_VALUE_COUNT, "summaries that state it"},
                                                  {"first_rank", HD_VALUE_INT, "of them"},
                                                  {0}};
 static const hd_report_column other_columns[] = {FILE_COLUMNS,
-                                                 {"steps", HD_VALUE_COUNT, "that it has"},
+                                                 {"steps", HD_VALUE_COUNT, "number of its steps"},
                                                  {"first_step", HD_VALUE_STRING, "of its own"},
                                                  {"last_step", HD_VALUE_STRING, "of its own"},
                                                  {0}};
@@ -530,14 +531,13 @@ static const hd_report_column behind_columns[] = {
      "how many collectives it is behind the furthest rank of the group; null: it has none, or the furthest is in a "
      "later step"},
     {0}};
-static const hd_report_column ledger_columns[] = {
-    {"stage", HD_VALUE_STRING, "which reader or pass noticed it"},
-    {"code", HD_VALUE_STRING, "what it was, in the words of docs/formats"},
-    {"level", HD_VALUE_STRING, "loss, repair or note"},
-    {"count", HD_VALUE_COUNT, "how often, in all of them"},
-    {"summaries", HD_VALUE_COUNT, "that have it"},
-    {"first_rank", HD_VALUE_INT, "of them"},
-    {0}};
+static const hd_report_column ledger_columns[] = {{"stage", HD_VALUE_STRING, "the reader or pass that found it"},
+                                                  {"code", HD_VALUE_STRING, "its type, as in docs/formats"},
+                                                  {"level", HD_VALUE_STRING, "loss, repair or note"},
+                                                  {"count", HD_VALUE_COUNT, "how often, in all of them"},
+                                                  {"summaries", HD_VALUE_COUNT, "summaries that have it"},
+                                                  {"first_rank", HD_VALUE_INT, "of them"},
+                                                  {0}};
 static const hd_report_column lost_columns[] = {JOB_COLUMNS_LOST};
 
 static const hd_report_table_about tables[] = {

@@ -22,10 +22,10 @@
 static const hd_report_column rank_columns[] = {
     {"rank", HD_VALUE_INT, "of the job; null: unknown, or several in one trace"},
     {"world_size", HD_VALUE_INT, "how many ranks took part"},
-    {"host", HD_VALUE_STRING, "whose clock it has"},
+    {"host", HD_VALUE_STRING, "host whose clock it uses"},
     {"file", HD_VALUE_STRING, "name of the trace"},
     {"format", HD_VALUE_STRING, "of the trace, or of what it was made from"},
-    {"producer", HD_VALUE_STRING, "who wrote it"},
+    {"producer", HD_VALUE_STRING, "the program that wrote it"},
     {"clock_base", HD_VALUE_INT, "Unix time in ns of the zero of all times; null: unknown"},
     {"start", HD_VALUE_TIME, "of the first event"},
     {"end", HD_VALUE_TIME, "of the last event"},
@@ -33,10 +33,10 @@ static const hd_report_column rank_columns[] = {
     {"trust", HD_VALUE_STRING, "the worst of the table trust, or that there is none"},
     {0}};
 static const hd_report_column group_columns[] = {
-    {"rank", HD_VALUE_INT, "that says so"},
+    {"rank", HD_VALUE_INT, "rank of the member"},
     {"group", HD_VALUE_STRING, "name of the process group, as collectives have it"},
     {"description", HD_VALUE_STRING, "as the program gave it: default_pg, tp, dp …"},
-    {"backend", HD_VALUE_STRING, "that it talks through"},
+    {"backend", HD_VALUE_STRING, "library that its collectives use"},
     {"size", HD_VALUE_INT, "ranks in it"},
     {"ranks", HD_VALUE_STRING, "JSON list of them; the profiler may have cut it"},
     {0}};
@@ -47,7 +47,7 @@ static const hd_report_column collective_columns[] = {
     {"step_start", HD_VALUE_TIME, "of that step"},
     {"group", HD_VALUE_STRING,
      "of processes: 7; \"tp from 2\": the lowest of its ranks is 2; null: identified by its stream"},
-    {"stream", HD_VALUE_INT, "that it ran on"},
+    {"stream", HD_VALUE_INT, "stream on which it ran"},
     {"point_to_point", HD_VALUE_BOOL, "sends and receives are counted separately"},
     {"sequence", HD_VALUE_INT, "number within the group"},
     {"counted", HD_VALUE_BOOL,
@@ -97,7 +97,7 @@ enum { SOURCES = sizeof sources / sizeof *sources };
 
 static const hd_report_table_about tables[] = {
     {.name = "rank", .meaning = "one row: what the summary is of", .columns = rank_columns},
-    {.name = "groups", .meaning = "a row per process group that the trace tells", .columns = group_columns},
+    {.name = "groups", .meaning = "a row per process group in the trace", .columns = group_columns},
     {.name = "collectives", .meaning = "a row per collective, by group and number", .columns = collective_columns},
     {.name = "kernels", .meaning = "a row per kernel of a device, most time first", .columns = job_kernel_columns},
     {.name = "operators", .meaning = "a row per operator, most time first", .columns = job_operator_columns},

@@ -5,11 +5,11 @@
 static const hd_report_column memory_columns[] = {
     {"events", HD_VALUE_COUNT, "of allocation and of free"},
     {"left_out", HD_VALUE_COUNT, "events without a size, address or time"},
-    {"allocations", HD_VALUE_COUNT, "that were counted"},
-    {"frees", HD_VALUE_COUNT, "that were counted"},
+    {"allocations", HD_VALUE_COUNT, "allocations that were counted"},
+    {"frees", HD_VALUE_COUNT, "frees that were counted"},
     {"allocated", HD_VALUE_BYTES, "sum of all allocations"},
     {"freed", HD_VALUE_BYTES, "sum of what was freed"},
-    {"replaced", HD_VALUE_BYTES, "what was allocated again at an address before it was freed"},
+    {"replaced", HD_VALUE_BYTES, "bytes of allocations whose address was allocated again before they were freed"},
     {"live", HD_VALUE_BYTES, "at the end: allocated - freed - replaced"},
     {"live_count", HD_VALUE_COUNT, "allocations live at the end"},
     {0},
@@ -22,7 +22,7 @@ static const hd_report_column devices_columns[] = {
     {"frees", HD_VALUE_COUNT, "on it"},
     {"allocated", HD_VALUE_BYTES, "sum of the allocations"},
     {"freed", HD_VALUE_BYTES, "sum of what was freed"},
-    {"replaced", HD_VALUE_BYTES, "what was allocated again at an address before it was freed"},
+    {"replaced", HD_VALUE_BYTES, "bytes of allocations whose address was allocated again before they were freed"},
     {"live", HD_VALUE_BYTES, "at the end, of what was allocated in the trace"},
     {"peak", HD_VALUE_BYTES, "most that was live at once"},
     {"peak_time", HD_VALUE_TIME, "when that was"},
@@ -74,7 +74,7 @@ static const hd_report_column reserved_columns[] = {
     {"process", HD_VALUE_STRING, "pid of the process"},
     {"device", HD_VALUE_STRING, "name of the device or allocator"},
     {"reserved_peak", HD_VALUE_BYTES, "most that was reserved"},
-    {"idle_at_peak", HD_VALUE_BYTES, "of that, not allocated"},
+    {"idle_at_peak", HD_VALUE_BYTES, "reserved, but not allocated at the peak"},
     {"idle_mean", HD_VALUE_BYTES, "reserved and not allocated, mean over time"},
     {"idle_max", HD_VALUE_BYTES, "most that was reserved and not allocated"},
     {"idle_max_time", HD_VALUE_TIME, "when that was"},
@@ -82,7 +82,7 @@ static const hd_report_column reserved_columns[] = {
 };
 
 static const hd_report_column oddities_columns[] = {
-    {"code", HD_VALUE_STRING, "of the anomaly"},   {"events", HD_VALUE_COUNT, "that show it"},
+    {"code", HD_VALUE_STRING, "of the anomaly"},   {"events", HD_VALUE_COUNT, "events that show it"},
     {"bytes", HD_VALUE_BYTES, "they are about"},   {"first_time", HD_VALUE_TIME, "of the first of them"},
     {"meaning", HD_VALUE_STRING, "in a sentence"}, {0},
 };
@@ -96,7 +96,7 @@ static const hd_report_column series_columns[] = {
     {"category_live", HD_VALUE_BYTES, "of the category, after the event"},
     {"live", HD_VALUE_BYTES, "of the device, after the event"},
     {"allocated", HD_VALUE_BYTES, "the allocator's own total"},
-    {"reserved", HD_VALUE_BYTES, "what the allocator has reserved"},
+    {"reserved", HD_VALUE_BYTES, "bytes that the allocator has reserved"},
     {0},
 };
 
@@ -122,7 +122,8 @@ typedef struct memory_values {
 static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
 {
     const memory_values *o = options;
-    const hd_memory_options find = {.no_stacks = o->no_stacks};
+    const hd_memory_options find = {
+        .no_stacks = o->no_stacks, .progress = input->progress, .progress_user = input->progress_user};
     hd_memory *own = NULL;
     if (!input->memory) HD_TRY(hd_memory_new(&own, input->trace, &find, err));
     hd_status status = hd_report_memory(out, own ? own : input->memory, input->trace, &o->report, err);

@@ -9,7 +9,7 @@
 
 static const hd_report_column check_columns[] = {
     {"workers", HD_VALUE_COUNT, "pairs of dp rank and stage"},
-    {"steps", HD_VALUE_COUNT, "that have all operations"},
+    {"steps", HD_VALUE_COUNT, "steps with all operations"},
     {"operations", HD_VALUE_COUNT, "of those steps"},
     {"measured", HD_VALUE_DURATION, "mean time of a step, to the end of the last optimizer"},
     {"replayed", HD_VALUE_DURATION, "the same, simulated from what was measured"},
@@ -67,13 +67,13 @@ static const hd_report_column steps_columns[] = {
 static const hd_report_column parts_columns[] = {
     {"step", HD_VALUE_INT, "as the table numbers it"},
     {"part", HD_VALUE_STRING, "dp_rank, stage or operation"},
-    {"name", HD_VALUE_STRING, "which of them"},
+    {"name", HD_VALUE_STRING, "number of the rank or stage, or name of the operation"},
     {"slowdown", HD_VALUE_DECIMAL, "of the step where only this is as measured and the rest ideal"},
     {0},
 };
 
 static const hd_report_column ledger_columns[] = {
-    {"code", HD_VALUE_STRING, "what was left out"},
+    {"code", HD_VALUE_STRING, "the reason why rows were left out"},
     {"rows", HD_VALUE_COUNT, "how many; for damage how often"},
     {"first_row", HD_VALUE_COUNT, "the first, from 1 on after the head"},
     {"meaning", HD_VALUE_STRING, "in a sentence"},
@@ -197,10 +197,10 @@ static hd_status check_self(figures *f, hd_error *err)
     f->replayed_ns = whatif_simulate(f->replayed, &f->job, true, NULL, NULL);
     double error = error_percent(f->replayed_ns, f->measured_ns);
     if (error <= PERCENT_MAX) return HD_OK;
-    return hd_error_set(err, HD_ERR_UNSUPPORTED, NULL, HD_OFFSET_NONE,
-                        "the simulation takes %.6f s a step where %.6f s were measured, %.1f %% off: what would have "
-                        "been cannot be told above %d %%",
-                        f->replayed_ns / 1e9, f->measured_ns / 1e9, error, (int)PERCENT_MAX);
+    return hd_error_set(
+        err, HD_ERR_UNSUPPORTED, NULL, HD_OFFSET_NONE,
+        "the simulation takes %.6f s a step where %.6f s were measured, %.1f %% off: above %d %% nothing is predicted",
+        f->replayed_ns / 1e9, f->measured_ns / 1e9, error, (int)PERCENT_MAX);
 }
 
 static int by_score(const void *a, const void *b)

@@ -203,5 +203,5 @@ hd_status hd_index_save(hd_bytes *out, const hd_index *index, const uint32_t *st
     for (uint32_t place = 0; place < HD_SUMMARY_NAMES; place++) save_names(out, index, string_map, place, true);
     if (!fine || out->failed) return HD_NOMEM(err);
     if (known) return HD_OK;
-    return hd_error_set(err, HD_ERR_DAMAGED, NULL, HD_OFFSET_NONE, "index: it tells of a name that no event has");
+    return hd_error_set(err, HD_ERR_DAMAGED, NULL, HD_OFFSET_NONE, "index: it has a name that no event has");
 }

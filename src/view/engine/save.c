@@ -73,8 +73,14 @@ static hd_status write_trace(hd_output *out, const char *input, const hd_view_sa
 {
     char path[32];
     int fd;
-    const hd_read_options read = {.threads = options->threads, .memory_limit = options->memory_limit};
-    const hd_write_options write = {.format = "heddle", .threads = options->threads};
+    const hd_read_options read = {.threads = options->threads,
+                                  .memory_limit = options->memory_limit,
+                                  .progress = options->reading,
+                                  .progress_user = options->reading_user};
+    const hd_write_options write = {.format = "heddle",
+                                    .threads = options->threads,
+                                    .progress = options->writing,
+                                    .progress_user = options->writing_user};
     const hd_convert_options convert = {
         .from = options->from, .until = options->until, .tracks = options->tracks, .read = &read, .write = &write};
     HD_TRY(hd_temporary_nameless(&fd, err));

@@ -131,7 +131,7 @@ static hd_status add_trace(clock_job *j, view_clock *out, view_ranks *r, const v
     }
     j->count = before;
     j->alike.count = alike;
-    out->why = "the job tells of another file of that rank";
+    out->why = "the job has another file of that rank";
     return HD_OK;
 }
 

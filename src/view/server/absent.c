@@ -56,6 +56,12 @@ size_t hd_view_failures(const hd_view *view)
     return 0;
 }
 
+void hd_view_progress(uint64_t *out_done, uint64_t *out_total, const hd_view *view)
+{
+    (void)view;
+    *out_done = *out_total = 0;
+}
+
 bool hd_view_stop(hd_view *view, unsigned milliseconds)
 {
     (void)view;

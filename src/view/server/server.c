@@ -207,6 +207,11 @@ size_t hd_view_failures(const hd_view *view)
     return view_session_failures(view->session) + view_ranks_failures(view_session_ranks(view->session));
 }
 
+void hd_view_progress(uint64_t *out_done, uint64_t *out_total, const hd_view *view)
+{
+    view_session_progress(out_done, out_total, view->session);
+}
+
 /* ---- stopping ---- */
 
 /* New connections are refused; existing ones get an answer, or are closed. */

@@ -470,6 +470,19 @@ size_t view_session_count_of(view_session *s, view_trace_state state)
     return count;
 }
 
+void view_session_progress(uint64_t *out_done, uint64_t *out_total, view_session *s)
+{
+    *out_done = *out_total = 0;
+    pthread_mutex_lock(&s->lock);
+    for (uint32_t i = 0; i < s->count; i++) {
+        const view_entry *entry = s->entries[i];
+        if (entry->state != VIEW_READING) continue;
+        *out_done += entry->done;
+        *out_total += entry->total;
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
 size_t view_session_failures(view_session *s)
 {
     size_t count = 0;

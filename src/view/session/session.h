@@ -53,6 +53,8 @@ hd_status view_session_add_scene(uint32_t *out, view_session *session, view_scen
 
 uint32_t view_session_count(view_session *session);
 size_t view_session_count_of(view_session *session, view_trace_state state);
+/* Bytes of the traces that are being read, so far and in all. */
+void view_session_progress(uint64_t *out_done, uint64_t *out_total, view_session *session);
 /* Number of traces added by path that could not be read, without those sent by clients. */
 size_t view_session_failures(view_session *session);
 /* Its display name; NULL: no such trace. Lives as long as the session. */

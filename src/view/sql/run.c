@@ -1,5 +1,5 @@
-/* run.c - a statement under watch: a thread interrupts it when its time is up or its client has gone; where no thread can
- * be started, the statement itself looks */
+/* run.c - a statement under watch: a thread interrupts it when its time is up or its client has gone; where no thread
+ * can be started, the statement itself looks */
 #include <inttypes.h>
 #include <time.h>
 
@@ -80,8 +80,8 @@ static hd_status fail(view_sql_run *run, hd_status status, const hd_error *failu
     pthread_mutex_unlock(&run->lock);
     if (status == HD_ERR_LIMIT && is_late)
         return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE,
-                            "the query was stopped after %" PRId64 " ms: ask for less of the time (where ts between), "
-                            "or of fewer columns, or let heddle query --timeout take longer",
+                            "the query was stopped after %" PRId64
+                            " ms: select less time (where ts between) or fewer columns, or use heddle query --timeout",
                             run->timeout_ms);
     if (err && err->status == HD_OK) *err = *failure;
     return status;
@@ -129,7 +129,7 @@ static hd_status prepare(view_sql_run *run, const char *sql, size_t size, hd_err
     hd_statement_free(run->statement);
     run->statement = first;
     if (is_last) return HD_OK;
-    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, end, "a query after a query: ask for one after the other");
+    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, end, "two statements: run one at a time");
 }
 
 hd_status view_sql_begin(view_sql_run *out, view_session *session, const char *sql, size_t size, int64_t timeout_ms,

@@ -138,7 +138,7 @@ const cli_command cmd_mcp = {
     .operands_max = -1,
     .run = run,
     .examples = (const cli_example[]){{"claude mcp add heddle -- heddle mcp", "add it to an agent"},
-                                      {"heddle mcp trace.json.gz", "a server that knows a trace already"},
+                                      {"heddle mcp trace.json.gz", "a server that has opened a trace already"},
                                       {"echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}' | heddle mcp",
                                        "its tools"},
                                       {0}},

@@ -415,7 +415,8 @@ static const cli_option options[] = {
     {.name = "uprobe-return",
      .kind = CLI_FLAG,
      FIELD(uprobe_returns),
-     .help = "their returns as well: how long they take. A C++ exception that leaves one of them ends the program"},
+     .help = "with --uprobe, also trace the returns of these functions, for their durations. A C++ exception that "
+             "leaves such a function ends the program"},
     {.name = "folded",
      .kind = CLI_TEXT,
      .value = "FILE",

@@ -214,14 +214,8 @@ static hd_status make_report(hd_report *out, cli_run *run, const asked *a, const
     hd_report_input input = *of;
     const char **given = options_of(a, about);
     if (!given) return hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
-    cli_progress progress;
-    cli_progress_init(&progress, run, "analysing");
-    progress.shares = true;
     input.options = given;
-    input.progress = cli_progress_update;
-    input.progress_user = &progress;
-    hd_status status = hd_report_run(out, about->name, &input, &run->err);
-    cli_progress_deinit(&progress);
+    hd_status status = report_make(out, run, about->name, input);
     if (status == HD_OK) status = choose_tables(out, run, about, &run->err);
     if (status != HD_OK) hd_report_free(out);
     if (status != HD_OK && !run->err.path[0]) snprintf(run->err.path, sizeof run->err.path, "%s", path);
@@ -318,7 +312,9 @@ static int find_reports(asked *a, cli_run *run)
             return cli_usage_error(run, "report %s runs alone and reads no FILE but that of --%s", a->abouts[i]->name,
                                    option);
         if (a->abouts[i]->of_job && !a->job && a->count > 1 && run->operand_count - a->first > 1)
-            return cli_usage_error(run, "report %s looks at all files together: ask for it alone", a->abouts[i]->name);
+            return cli_usage_error(run,
+                                   "report %s analyses all files together: it cannot be combined with other reports",
+                                   a->abouts[i]->name);
         if (!option && a->first && run->operand_count < 2)
             return cli_usage_error(run, "too few operands: heddle report %.60s needs FILE...", first);
     }

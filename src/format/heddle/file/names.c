@@ -59,7 +59,7 @@ static hd_status load_strings(string_loader *l, const store_section *section, st
     hd_byte_reader body;
     hd_error why = {0};
     if (!store_get_run_head(&head, section, STORE_RUN_STRINGS) || head.first < l->next)
-        return store_lies(l->o, section->offset, "strings stand where others do");
+        return store_lies(l->o, section->offset, "two strings have the same place");
     HD_TRY(add_stand_ins(l, head.first));
     uint64_t end = head.first + head.count, lost = l->lost;
     if (store_open_payload(l->o, &body, section)) {

@@ -269,14 +269,14 @@ static const hd_report_column culprit_columns[] = {
     {"group", HD_VALUE_STRING, "of processes, as the dump names it"},
     {"description", HD_VALUE_STRING, "as the program gave it: default_pg, tp, dp …"},
     {"sequence", HD_VALUE_INT, "number of the collective, or of the message at the rank that waits"},
-    {"operation", HD_VALUE_STRING, "that most ranks enqueued"},
+    {"operation", HD_VALUE_STRING, "the operation that most ranks enqueued"},
     {"expected", HD_VALUE_STRING, "operation, sizes or types of most ranks"},
-    {"has", HD_VALUE_STRING, "that of this rank"},
+    {"has", HD_VALUE_STRING, "operation, sizes or types of this rank"},
     {"time", HD_VALUE_TIME, "when the first rank enqueued it"},
     {"waiting", HD_VALUE_COUNT, "ranks that enqueued it and do not complete it"},
     {"last", HD_VALUE_STRING, "what the rank does: this collective, or the last one that it enqueued in any group"},
-    {"state", HD_VALUE_STRING, "of that: scheduled, started or completed"},
-    {"frame", HD_VALUE_STRING, "the user's code that enqueued that"},
+    {"state", HD_VALUE_STRING, "state of the collective `last`: scheduled, started or completed"},
+    {"frame", HD_VALUE_STRING, "the line of the user's code that enqueued it"},
     {0}};
 static const hd_report_column rank_columns[] = {
     {"group", HD_VALUE_STRING, "of processes, as the dump names it"},
@@ -289,11 +289,11 @@ static const hd_report_column rank_columns[] = {
     {"fell_out", HD_VALUE_INT, "entries of any group that its ring has lost, by the number of the first"},
     {"entries", HD_VALUE_COUNT, "of the group in its dump"},
     {"operation", HD_VALUE_STRING, "the last one of the group"},
-    {"state", HD_VALUE_STRING, "of that"},
-    {"frame", HD_VALUE_STRING, "the user's code that enqueued that"},
+    {"state", HD_VALUE_STRING, "its state"},
+    {"frame", HD_VALUE_STRING, "the line of the user's code that enqueued it"},
     {0}};
 static const hd_report_column missing_columns[] = {{"rank", HD_VALUE_INT, "of the job"},
-                                                   {"groups", HD_VALUE_COUNT, "that list it"},
+                                                   {"groups", HD_VALUE_COUNT, "process groups that list it"},
                                                    {"group", HD_VALUE_STRING, "the first of them"},
                                                    {0}};
 static const hd_report_column lost_columns[] = {JOB_COLUMNS_LOST};

@@ -24,12 +24,12 @@ const hd_report_column job_findings_columns[] = {
     {"severity", HD_VALUE_STRING, "warning: it can be changed; note: so it is"},
     {"saves", HD_VALUE_DURATION, "upper bound of the saving, of the time between the first and the last collective"},
     {"how", HD_VALUE_STRING, "ranks: the job simulated without it"},
-    {"amount", HD_VALUE_DURATION, "what was measured, mean over ranks"},
+    {"amount", HD_VALUE_DURATION, "the measured time, mean over ranks"},
     {"whole", HD_VALUE_DURATION, "from the end of the first collective to that of the last, mean over ranks"},
     {"share", HD_VALUE_DECIMAL, "percent: amount of whole"},
     {"finding", HD_VALUE_STRING, "the same in a sentence"},
     {"advice", HD_VALUE_STRING, "what to change"},
-    {"ranks", HD_VALUE_STRING, "which it is about, separated by commas; null: all"},
+    {"ranks", HD_VALUE_STRING, "the ranks concerned, separated by commas; null: all"},
     {0}};
 
 const hd_finding_code job_finding_codes[JOB_FINDINGS] = {
@@ -186,8 +186,8 @@ static void add_uneven(job_state *s)
     add_row(s, &job_finding_codes[1], slow_simulate(s->j, false), s->waited, text, NULL);
 }
 
-/* The job with hosts that are not the limit: between collectives ranks take only the busy time of their devices, of which
- * *out_busy is the sum, mean over ranks. */
+/* The job with hosts that are not the limit: between collectives ranks take only the busy time of their devices, of
+ * which *out_busy is the sum, mean over ranks. */
 static hd_status simulate_busy(double *out, double *out_busy, const hd_job *of, hd_table_builder *lost, hd_error *err)
 {
     slow_job j = {.of = of, .kept_operation = NO_OPERATION, .wants_busy = true};

@@ -239,7 +239,7 @@ static hd_status judge_unmatched(size_t *rows, slow_job *j, hd_error *err)
     if (!*rows || percent <= PERCENT_MAX) return HD_OK;
     return hd_error_set(err, HD_ERR_UNSUPPORTED, NULL, HD_OFFSET_NONE,
                         "%.1f %% of the collectives cannot be joined, as the traces do not number them and ranks of a "
-                        "group have others in a step: what would have been cannot be told above %d %%; "
+                        "group have others in a step: above %d %% nothing is predicted; "
                         "`heddle report stragglers -t mismatched` names them",
                         percent, (int)PERCENT_MAX);
 }

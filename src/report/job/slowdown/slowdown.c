@@ -345,14 +345,13 @@ static hd_status add_rows(slow_job *j, hd_table_builder **builders, const hd_opt
     double measured = slow_measure(j), replayed = slow_simulate(j, false);
     if (isnan(replayed))
         return hd_error_set(err, HD_ERR_UNSUPPORTED, NULL, HD_OFFSET_NONE,
-                            "ranks have their collectives in different orders, or one twice: what would have been "
-                            "cannot be told");
+                            "ranks have their collectives in different orders, or one twice, so nothing is predicted");
     double error = measured > 0 ? 100 * fabs(replayed - measured) / measured : 0;
     if (error > PERCENT_MAX)
-        return hd_error_set(err, HD_ERR_UNSUPPORTED, NULL, HD_OFFSET_NONE,
-                            "the simulation takes %.6f s where %.6f s were measured, %.1f %% off: what would have "
-                            "been cannot be told above %d %%",
-                            replayed / 1e9, measured / 1e9, error, (int)PERCENT_MAX);
+        return hd_error_set(
+            err, HD_ERR_UNSUPPORTED, NULL, HD_OFFSET_NONE,
+            "the simulation takes %.6f s where %.6f s were measured, %.1f %% off: above %d %% nothing is predicted",
+            replayed / 1e9, measured / 1e9, error, (int)PERCENT_MAX);
     hd_table_add_count(check, j->members.count);
     hd_table_add_count(check, count_joined(j));
     hd_table_add_count(check, j->unmatched);
@@ -376,7 +375,7 @@ static hd_status add_rows(slow_job *j, hd_table_builder **builders, const hd_opt
 
 static const hd_report_column check_columns[] = {
     {"ranks", HD_VALUE_COUNT, "and devices that have collectives"},
-    {"collectives", HD_VALUE_COUNT, "that were simulated, but for those unmatched"},
+    {"collectives", HD_VALUE_COUNT, "simulated collectives, without the unmatched ones"},
     {"unmatched", HD_VALUE_COUNT,
      "collectives of one rank each that are not joined, as the traces do not number them and ranks of the group have "
      "others in that step: they take as long as measured; above 5 % of all the report is refused"},

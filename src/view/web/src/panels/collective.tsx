@@ -49,7 +49,7 @@ export function clockOrderText(parts: readonly MeetingPart[], clocks: ReadonlyMa
   if (order.wait === null) return `unknown: all came within the bars, ± ${formatShort(order.bar)}`;
   const last = order.last === null ? null : parts[order.last];
   const by = `${formatDuration(order.wait)} ± ${formatShort(order.bar)} after the first`;
-  return last ? `${nameOf(last.rank, last.trace)} last, ${by}` : `nobody can say who came last: two came within the bars, ${by}`;
+  return last ? `${nameOf(last.rank, last.trace)} last, ${by}` : `the last rank is uncertain: two arrived within the error bars, ${by}`;
 }
 
 export function Collective({ app, trace, row }: { app: App; trace: TraceId; row: number }): JSX.Element | null {
@@ -78,7 +78,7 @@ function Who({ app, meeting }: { app: App; meeting: Meeting }): JSX.Element {
         <>
           <Fact title="Ranks">{formatCount(ranks)}{size !== null && size !== ranks && ` of the group's ${formatCount(size)}`} are known, {formatCount(parts.length)} shown</Fact>
           <Fact title="Came last">
-            {meeting.last_rank === null ? "nobody, all came at once" : <>{nameOf(meeting.last_rank)}, {formatDuration(longest - shortest)} after the first</>} <span class="dim">of these {formatCount(ranks)}, by the shortest duration: no clock</span>
+            {meeting.last_rank === null ? "none: all arrived at once" : <>{nameOf(meeting.last_rank)}, {formatDuration(longest - shortest)} after the first</>} <span class="dim">of these {formatCount(ranks)}, by the shortest duration: no clock</span>
           </Fact>
           {parts.length > 1 && <Fact title="By the clocks">{raw ? "not compared: times are as the files have them" : clockOrderText(parts, clocks, (each) => offsetOf(app, each))}</Fact>}
           <Fact title="Waits">

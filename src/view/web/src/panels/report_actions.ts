@@ -147,7 +147,7 @@ export async function showMade(app: App, trace: TraceId, name: string, make: (si
   await last(app, async (signal) => {
     const { tracks, left_out } = await make(signal);
     const track = await heardOf(app, trackKey(trace, tracks[0]));
-    if (!track) throw new Error("The new tracks are not told yet: look for them in a moment.");
+    if (!track) throw new Error("The new tracks are not loaded yet: try again in a moment.");
     showTrack(app, track);
     say(app, `${plural(tracks.length, "track")}: ${trackPath(app, trackKey(trace, track.id))}${left_out > 0 ? `; ${plural(left_out, "row")} without a time left out` : ""}`);
   });

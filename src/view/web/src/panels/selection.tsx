@@ -102,7 +102,7 @@ function Sums({ shown }: { shown: Shown }): JSX.Element {
   const { result } = shown;
   const note = coveredNote(result, shown.from, shown.until);
   const part = (ns: number): string => formatPercent(result.span > 0 ? ns / result.span : 0);
-  const none = result.derived ? "derived rows are made of other events" : "these rows tell of work elsewhere";
+  const none = result.derived ? "derived rows are made of other events" : "these tracks describe activities on other tracks";
   return (
     <Facts>
       <Fact title="Span">{formatDuration(result.span)} {note && <span class="dim">{note}</span>}</Fact>

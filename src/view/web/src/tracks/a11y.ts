@@ -253,7 +253,7 @@ function attachOverviewKeys(app: App): void {
   if (!strip) return;
   strip.tabIndex = 0;
   strip.setAttribute("role", "slider");
-  strip.setAttribute("aria-label", "Where the view stands in the whole trace");
+  strip.setAttribute("aria-label", "Position of the view in the trace");
   strip.addEventListener("keydown", (event) => {
     const id = OVERVIEW_KEYS[event.key];
     if (id === undefined || event.ctrlKey || event.altKey || event.metaKey) return;

@@ -13,13 +13,13 @@ export function trackTitle(track: TrackInfo): string {
   ].filter(([, value]) => value !== undefined && value !== null);
   if (ids.length) lines.push(ids.map(([name, value]) => `${name} ${value}`).join(", "));
   if (track.events > 0) lines.push(plural(track.events, "event"));
-  if (track.on_lanes > 0) lines.push(`${formatCount(track.on_lanes)} of them cross others and stand on rows of their own`);
+  if (track.on_lanes > 0) lines.push(`${formatCount(track.on_lanes)} of them cross others and have tracks of their own`);
   if (track.kind === "slices" && track.rows > 1) lines.push(plural(track.rows, "row"));
   if (track.start !== null && track.end !== null && track.kind !== "counter" && track.role !== "instants") {
     const span = formatDuration(track.end - track.start);
     // Derived tracks, and those that only describe a device's activities, have no busy time.
     if (track.covers !== undefined) lines.push(`covers ${formatDuration(track.covers)} of ${span}`);
-    else lines.push(track.busy === null ? `spans ${span}, tells of work on other rows` : `busy ${formatDuration(track.busy)} of ${span}`);
+    else lines.push(track.busy === null ? `spans ${span}, describes activities on other tracks` : `busy ${formatDuration(track.busy)} of ${span}`);
   }
   if (!track.exact) lines.push("Still being laid out.");
   for (const series of track.series ?? []) lines.push(`${series.name}: ${formatCount(series.min)} to ${formatCount(series.max)} ${series.unit}`.trim());
