@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import {execFileSync} from "node:child_process";
 import fs from "node:fs";
 import {busyTime, onTrack, readChrome} from "../oracle.mjs";
-import {clickEvent, file, folder, heddle, open, placeOf, rest, settled, setState, show, state, test, trackOf, until, view} from "../page.mjs";
+import {clickEvent, file, folder, heddle, nowhere, open, placeOf, settled, setState, show, state, test, trackOf, until, view} from "../page.mjs";
 import {getJson, startView} from "../server.mjs";
 
 const small = readChrome(file("small.json"));
@@ -230,7 +230,7 @@ const GARBAGE = ["#", "#r=", "#r=5~4", "#r=NaN~Infinity", "#r=-92233720368547758
 test("garbage in the address makes a view all the same", async page => {
   const server = await view("small.json");
   for (const [n, hash] of GARBAGE.entries()) { // some of a page that starts, the others of one that is there: one function reads both
-    if (n % 6 === 0) await page.goto(rest(server.url));
+    if (n % 6 === 0) await page.goto(nowhere(server.url));
     await page.goto(server.url + hash);
     await settled(page);
     const range = await state(page, "range"), whole = await state(page, "whole");
@@ -259,7 +259,7 @@ test("the page follows the system from light to dark", async page => {
 test("a page that starts asks once for what there is, before its script runs, and at once for tiles", async page => {
   const asked = [];
   page.on("request", r => { if (r.url().includes("/api/")) asked.push(new URL(r.url())); });
-  await open(page, "small.json");
+  await open(page, "small.json", {fresh: true});
   assert.equal(asked[0].search, "?with=tracks");
   assert.equal(asked.filter(u => u.search === "?with=tracks").length, 1, "what the browser asked for ahead is used");
   assert.ok(asked.some(u => u.pathname === "/api/tiles"));
