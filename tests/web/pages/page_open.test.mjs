@@ -144,6 +144,36 @@ test("a dropped file is opened beside those that are there", async page => {
   assert.doesNotMatch(await page.textContent("#fidelity"), /bad.json/);
 });
 
+test("one of several traces is closed by the menu of its tracks: nothing shows or counts it any more", async page => {
+  const server = await startView(heddle, [file("small.json"), file("one_event.json")]);
+  try {
+    await page.goto(server.url);
+    await settled(page);
+    const one = (await state(page, "session")).traces.find(t => t.name === "one_event.json"), count = sql => page.evaluate(async sql =>
+      (await window.heddle.app.source.query(sql, {})).rows[0].map(String), sql);
+    const both = Number((await count("select count(*) from slice"))[0]);
+    await page.evaluate(trace => { window.heddle.app.state.selected.value = [{trace, kind: "slice", row: 0, track: 0, depth: 0, start: 0, duration: 1, name: 0}]; }, one.id);
+    const section = (await state(page, "tracks")).find(t => t.trace === one.id && t.role === "rank");
+    await placeOf(page, section);
+    await page.locator(`#headers [data-track="${one.id}.${section.id}"]`).first().click({button: "right"});
+    await page.getByRole("menuitem", {name: "Close one_event.json"}).click();
+    await until(page, () => window.heddle.app.state.session.value.traces.length === 1, null, "it is closed");
+    await settled(page);
+    assert.ok((await state(page, "tracks")).every(t => t.trace === 0), "its tracks are gone");
+    assert.deepEqual(await state(page, "selected"), []);
+    assert.equal(await page.title(), "rank 0: small.json \u2013 Heddle");
+    assert.equal(Number((await count("select count(*) from slice"))[0]), both - 1);
+    assert.equal((await fetch(new URL(`/api/tracks?trace=${one.id}`, server.url))).status, 404);
+    assert.equal((await fetch(new URL(`/api/close?trace=${one.id}`, server.url), {method: "POST"})).status, 400);
+    await page.reload();
+    await settled(page);
+    assert.equal((await state(page, "session")).traces.length, 1);
+  } finally {
+    await page.goto("about:blank");
+    await server.stop();
+  }
+});
+
 // ---- several ranks ----
 
 test("eight ranks share one time axis, and the page says why their collectives cannot align them", async page => {
