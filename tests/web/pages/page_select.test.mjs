@@ -404,7 +404,7 @@ test("tables of times become tracks, once each: slices, and a counter", async pa
   assert.ok(result.table.some(row => row.text === "host"), "named by their causes");
   await placeOf(page, track); // it is drawn
   await report(page, "queue");
-  await page.check("#pane label:has-text('series') input");
+  await page.check("#pane label:has-text('Make the table queue length') input");
   await until(page, () => [...document.querySelectorAll("#pane option")].some(option => option.value === "queue_length"));
   await report(page, "queue", "queue_length");
   await page.click("#pane >> text=Show as track");
