@@ -25,7 +25,12 @@ export async function view(...names) {
 // page waits for the next test; 409 is the answer while a trace is being read.
 const HARMLESS = /status of 409|\/favicon.ico$|GPU stall due to ReadPixels|Automatic fallback to software WebGL|GroupMarkerNotSet/;
 
+// What a test opens, as its first call of open(page, …) or the like says it. Tests of the same are run one after another.
+const openedBy = ({body}) => /\bopen\w*\(page, ([^;{)]*)/.exec(String(body))?.[1] ?? "";
+
 export async function run() {
+  const order = [...new Set(tests.map(openedBy))];
+  tests.sort((a, b) => order.indexOf(openedBy(a)) - order.indexOf(openedBy(b)));
   for (const t of tests) {
     const body = t.body;
     t.body = async (page, more) => {
