@@ -80,7 +80,7 @@ function Options({ about }: { about: ReportAbout }): JSX.Element {
   );
 }
 
-const SHORT = 24; // letters: columns of longer texts share the room that is left
+const SHORT = 28; // letters: columns of longer texts share the room that is left
 
 // Of a flag what it does, up to the details; else the name, as a field has little room.
 const labelOf = (name: string, kind: string, meaning: string): string => {
