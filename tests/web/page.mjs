@@ -144,6 +144,7 @@ async function isReset(page, was) {
     const seen = await seenOf(page);
     differs = Object.keys(seen).filter(name => seen[name] !== was.seen[name]).map(name => [name, was.seen[name], seen[name]]);
     if (differs.length === 0) return true;
+    if (differs.some(([name]) => name === "globals" || name === "commands")) break; // which no time brings back
   }
   for (const [name, a, b] of process.env.HEDDLE_KEPT ? differs : []) {
     const at = Math.max(0, [...a].findIndex((letter, k) => letter !== b[k]) - 80);
