@@ -138,7 +138,7 @@ function Device({ app, trace, device, alone }: { app: App; trace: TraceId; devic
 
 // ---- steps ----
 
-const guessed = signal<ReadonlySet<TraceId>>(new Set()); // traces without steps, where a user asked for a guess
+const guessed = signal<ReadonlySet<TraceId>>(new Set()); // traces without steps, where a user wants a guess
 const shownStep = signal<{ trace: TraceId; step: Step } | null>(null);
 
 function chooseStep(app: App, trace: TraceId, step: Step): void {
