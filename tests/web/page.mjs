@@ -97,6 +97,7 @@ const seenOf = page => page.evaluate(() => {
     inputs: all("input, select, textarea").map(e => [e.value, e.checked]),
     scrolled: all("*").filter(e => e.scrollTop || e.scrollLeft).map(e => e.id || e.className),
     focus: document.activeElement.id,
+    signals: [...window.watched.before].filter(([signal, value]) => typeof value !== "object" && signal.peek() !== value).map(([, value]) => String(value)),
     state: Object.entries(app.state).map(([name, signal]) => [name, signal.peek()]),
     drawn: window.heddle.drawList(),
     commands: app.commands.all().map(c => [c.id, c.title, c.keys, String(c.run), String(c.enabled)]),
@@ -125,11 +126,13 @@ const putBack = (page, stored) => page.evaluate(stored => {
   app.hands.motions.stop();
   document.activeElement?.blur();
   for (const e of document.querySelectorAll("*")) if (e.scrollTop || e.scrollLeft) e.scrollTo(0, 0);
-  let done = false;
-  app.state.dialog.subscribe(() => { // which is a batch: effects see the values of all signals
-    if (!done) for (const [signal, value] of before) signal.value = value;
-    done = true;
-  })();
+  for (let k = 0; k < 2; k++) { // again, after effects of the first time
+    let done = false;
+    app.state.dialog.subscribe(() => { // which is a batch: effects see the values of all signals
+      if (!done) for (const [signal, value] of before) signal.value = value;
+      done = true;
+    })();
+  }
   localStorage.clear();
   for (const [name, value] of stored) localStorage.setItem(name, value);
 }, stored);
