@@ -13,6 +13,7 @@
 enum { BIG_BYTES = 32 << 20 };
 
 view_route_run view_route_open;
+view_route_run view_route_close;
 
 /* Bytes 0, 1, 2 … of the size that is asked for. */
 static hd_status route_bytes(view_reply *reply, const view_request *request, hd_error *err)
@@ -72,6 +73,7 @@ static hd_status route_slow(view_reply *reply, const view_request *request, hd_e
 static const view_route served_routes[] = {
     {"/api/session", "GET", view_route_session, .waits = view_route_session_waits},
     {"/api/open", "POST", view_route_open},
+    {"/api/close", "POST", view_route_close},
     {"/api/bytes", "GET", route_bytes},
     {"/api/file", "GET", route_file},
     {"/api/fail", "GET", route_fail},

@@ -268,6 +268,65 @@ static void test_search__arguments_match_by_key_text_and_number(void **state)
     maker_close(&m);
 }
 
+static void test_search__conditions_are_of_durations_and_arguments(void **state)
+{
+    static const char text[] =
+        "[{\"ph\":\"X\",\"name\":\"gemm a\",\"pid\":1,\"tid\":1,\"ts\":0,\"dur\":1,\"args\":{\"stream\":7,\"f\":1.50}},"
+        "{\"ph\":\"X\",\"name\":\"gemm "
+        "b\",\"pid\":1,\"tid\":1,\"ts\":10,\"dur\":2,\"args\":{\"stream\":77,\"on\":true}},"
+        "{\"ph\":\"X\",\"name\":\"copy\",\"pid\":1,\"tid\":1,\"ts\":20,\"dur\":3,\"args\":{\"stream\":\"Seven\",\"f\":"
+        "2}},"
+        "{\"ph\":\"B\",\"name\":\"gemm open\",\"pid\":1,\"tid\":2,\"ts\":25},"
+        "{\"ph\":\"i\",\"name\":\"gemm mark\",\"pid\":1,\"tid\":1,\"ts\":30,\"args\":{\"stream\":7}}]";
+    static const struct {
+        const char *query;
+        int count, names;
+    } asked[] = {
+        {"q=dur>0ns", 3, 3},
+        {"q=dur>=2us", 2, 2},
+        {"q=dur>2us", 1, 1},
+        {"q=dur<2us", 1, 1},
+        {"q=dur<=2us", 2, 2},
+        {"q=dur>=2us dur<3us", 1, 1},
+        {"q=gemm dur>=2us", 1, 1},
+        {"q=dur>=2us gemm", 1, 1},
+        {"q=gemm a dur<1s", 1, 1},
+        {"q=dur>1999ns", 2, 2},
+        {"q=dur>2000ns", 1, 1},
+        {"q=arg:stream=7", 2, 2},
+        {"q=arg:stream=7*", 3, 3},
+        {"q=arg:stream=seven", 1, 1},
+        {"q=arg:stream=seven&case=1", 0, 0},
+        {"q=arg:f=1.50", 1, 1},
+        {"q=arg:f=1.5", 0, 0},
+        {"q=arg:on=true", 1, 1},
+        {"q=arg:none=1", 0, 0},
+        {"q=arg:stream=7 arg:f=*", 1, 1},
+        {"q=gemm arg:stream=7 dur>1ns", 1, 1},
+        {"q=^gemm.*b$ dur>1ns&mode=regex", 1, 1},
+        {"q=arg:stream", 0, 0},
+        {"q=stream dur>1us&in=args", 2, 0},
+        {"q=durable", 0, 0},
+    };
+    maker m;
+    char wanted[64];
+    (void)state;
+    maker_open(&m, text);
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        snprintf(wanted, sizeof wanted, "\"count\":%d,", asked[i].count);
+        has(maker_ask(&m, view_route_search, asked[i].query), wanted);
+        snprintf(wanted, sizeof wanted, "\"names_count\":%d", asked[i].names);
+        has(m.reply.json.data, wanted);
+    }
+    static const char *const refused[] = {"q=dur>1", "q=dur>", "q=dur>=x", "q=dur>5%25",
+                                          "q=arg:a=1 arg:b=1 arg:c=1 arg:d=1 arg:e=1"};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        assert_null(maker_ask(&m, view_route_search, refused[i]));
+        assert_int_equal(m.status, HD_ERR_ARGUMENT);
+    }
+    maker_close(&m);
+}
+
 static void test_search__one_track_or_section_alone(void **state)
 {
     maker m;
@@ -396,6 +455,7 @@ int main(void)
         cmocka_unit_test(test_search__all_kinds_are_searched_and_ends_do_not_count_twice),
         cmocka_unit_test(test_search__steps_go_on_behind_a_row_and_before_it),
         cmocka_unit_test(test_search__arguments_match_by_key_text_and_number),
+        cmocka_unit_test(test_search__conditions_are_of_durations_and_arguments),
         cmocka_unit_test(test_search__one_track_or_section_alone),
         cmocka_unit_test(test_search__nonsense_is_refused),
         cmocka_unit_test(test_search__the_index_of_names_says_what_a_walk_says),

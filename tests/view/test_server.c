@@ -223,6 +223,41 @@ static void test_server__a_dropped_file_becomes_a_trace(void **state)
     hd_view_free(view);
 }
 
+static void test_server__a_closed_trace_is_in_no_answer(void **state)
+{
+    (void)state;
+    hd_view *view = serve();
+    uint16_t port = hd_view_port(view);
+    for (int i = 0; i < 2; i++) {
+        answer a = post_file(port, i ? "/api/open?name=b.json" : "/api/open?name=a.json", one_slice);
+        answer_free(&a);
+    }
+    assert_true(session_comes_to_say(port, "\"name\":\"a.json\",\"format\":\"chrome\",\"state\":\"ready\""));
+    assert_true(session_comes_to_say(port, "\"name\":\"b.json\",\"format\":\"chrome\",\"state\":\"ready\""));
+    static const struct {
+        const char *path;
+        int status;
+    } asked[] = {{"/api/close?trace=2", 400},
+                 {"/api/close?trace=-1", 400},
+                 {"/api/close", 400},
+                 {"/api/close?trace=0", 200},
+                 {"/api/close?trace=0", 400}};
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        answer a = post_file(port, asked[i].path, "");
+        assert_int_equal(a.status, asked[i].status);
+        answer_free(&a);
+    }
+    answer a = client_get(port, "/api/session?with=tracks", NULL);
+    assert_false(answer_has(&a, "a.json"));
+    assert_true(answer_has(&a, "\"traces\":[{\"id\":1,\"name\":\"b.json\""));
+    assert_true(answer_has(&a, "\"lists\":[{"));
+    answer_free(&a);
+    a = post_file(port, "/api/open?name=c.json", one_slice);
+    assert_true(answer_has(&a, "{\"trace\":2}")); /* a number is not used again */
+    answer_free(&a);
+    hd_view_free(view);
+}
+
 static void test_server__connections_that_wait_make_room_for_new_ones(void **state)
 {
     (void)state;
@@ -589,6 +624,7 @@ int main(void)
         cmocka_unit_test(test_server__head_is_get_without_its_body),
         cmocka_unit_test(test_server__other_methods_and_paths_are_refused),
         cmocka_unit_test(test_server__a_dropped_file_becomes_a_trace),
+        cmocka_unit_test(test_server__a_closed_trace_is_in_no_answer),
         cmocka_unit_test(test_server__connections_that_wait_make_room_for_new_ones),
         cmocka_unit_test(test_server__a_long_poll_ends_when_there_is_news),
         cmocka_unit_test(test_server__long_requests_of_one_client_do_not_stop_those_of_others),

@@ -49,31 +49,31 @@ async function delay(context) {
 }
 
 // A context with a page, as a test finds it.
-async function openPage(browser, allowed, options, timeout) {
+async function openPage(browser, allowed, options, timeout, prepare) {
   const context = await browser.newContext(options);
   await delay(context);
   await context.addInitScript(defineReference);
   await context.addInitScript(closeStart);
+  if (prepare) await context.addInitScript(prepare);
   const page = await context.newPage(), troubles = watch(context, page, allowed);
   page.setDefaultTimeout(timeout);
   return {context, page, troubles};
 }
 
-// Makes a page that a test has used as good as new. It waits at rest(its address) for the next test: on a page of nothing
-// from the same place, as Chromium keeps the process then.
+// Makes a page that a test has used as good as new. rest(page) is what it shows until the next test.
 async function forget(page, viewport, rest) {
-  if (page.url().startsWith("http")) await page.evaluate(() => localStorage.clear());
-  await page.goto(rest(page.url()));
+  page.removeAllListeners("request");
+  await page.unrouteAll();
   await page.mouse.move(0, 0);
   await page.emulateMedia({media: null, colorScheme: null, reducedMotion: null, forcedColors: null});
   await page.setViewportSize(viewport);
-  page.removeAllListeners("request");
+  await rest(page);
 }
 
 // A list of tests, {name, body, options}: body(page, {browser, context, troubles}). They take turns with one page, as a new
 // one costs more than most tests; a test whose options ask for a `context` has one of its own, and a failed one takes its
 // page along. A test that expects trouble takes it out of `troubles`: what is left at the end fails it.
-export async function runTests(tests, {program, args, only = [], allowed, rest = () => "about:blank", options = {}, timeout = PATIENCE}) {
+export async function runTests(tests, {program, args, only = [], allowed, rest = page => page.goto("about:blank"), prepare, options = {}, timeout = PATIENCE}) {
   // A small window: what is drawn in software takes time by its area.
   const browser = await launch(program, args), usual = {viewport: {width: 1200, height: 640}, ...options};
   let failed = 0, passed = 0, skipped = 0, shared = null;
@@ -83,8 +83,8 @@ export async function runTests(tests, {program, args, only = [], allowed, rest =
       console.log(`skipped: ${name} (${own.skip})`);
       continue;
     }
-    if (!own.context) shared ??= await openPage(browser, allowed, usual, timeout);
-    const used = own.context ? await openPage(browser, allowed, {...usual, ...own.context}, timeout) : shared;
+    if (!own.context) shared ??= await openPage(browser, allowed, usual, timeout, prepare);
+    const used = own.context ? await openPage(browser, allowed, {...usual, ...own.context}, timeout, prepare) : shared;
     const {context, page, troubles} = used, begin = Date.now();
     troubles.length = 0;
     try {

@@ -25,10 +25,12 @@ export async function view(...names) {
 // page waits for the next test; 409 is the answer while a trace is being read.
 const HARMLESS = /status of 409|\/favicon.ico$|GPU stall due to ReadPixels|Automatic fallback to software WebGL|GroupMarkerNotSet/;
 
-// Where nothing of the page is, but in the same place as it: Chromium keeps its process.
-export const rest = url => url.startsWith("http") ? new URL("/icon.svg", url).href : "about:blank";
+// What a test opens, as its first call of open(page, …) or the like says it. Tests of the same are run one after another.
+const openedBy = ({body}) => /\bopen\w*\(page, ([^;{)]*)/.exec(String(body))?.[1] ?? "";
 
 export async function run() {
+  const order = [...new Set(tests.map(openedBy))];
+  tests.sort((a, b) => order.indexOf(openedBy(a)) - order.indexOf(openedBy(b)));
   for (const t of tests) {
     const body = t.body;
     t.body = async (page, more) => {
@@ -41,7 +43,7 @@ export async function run() {
     };
   }
   let good = await runTests(tests, {program, only, allowed: url => /^(http:\/\/(127\.0\.0\.1|localhost):\d+\/|data:|blob:|about:)/.test(url),
-    rest});
+    rest, prepare: watchChanges});
   for (const server of servers.values()) {
     try {
       await (await server).stop();
@@ -50,7 +52,120 @@ export async function run() {
       console.log(`failed: a server\n${e.stack}`);
     }
   }
+  console.log(`the page was loaded ${loads} times and reset ${reuses} times`);
   process.exit(good ? 0 : 1);
+}
+
+// ---- a page that is kept ----
+
+// Tests that open the same files one after another share a loaded page, since loading it costs more than most tests. Between
+// two tests each signal that was written gets back the value that it had when the page was loaded: those of the state, of
+// modules and of components. The page is kept only if all that can be read of it is then as it was (seenOf), else the next
+// test loads it again. HEDDLE_KEPT=1 prints why a page was not kept.
+const kept = new WeakMap(); // by page: the address, and what was seen
+const RESET_MS = 2000;
+let loads = 0, reuses = 0;
+
+// In a page, before its script: notes the first value of each signal that is written, and counts requests that run.
+function watchChanges() {
+  const watched = window.watched = {before: null, running: 0};
+  const define = Object.defineProperty, ask = window.fetch;
+  Object.defineProperty = (object, name, how) => define(object, name, name !== "value" || !how.set ? how : {...how, set(value) {
+    if (watched.before && !watched.before.has(this)) watched.before.set(this, this.peek());
+    how.set.call(this, value);
+  }});
+  window.fetch = watched.fetch = async (url, ...more) => {
+    const isLongPoll = /api\/session\?.*after/.test(String(url));
+    watched.running += !isLongPoll;
+    try {
+      return await ask.call(window, url, ...more);
+    } finally {
+      watched.running -= !isLongPoll;
+    }
+  };
+}
+
+// What can be read of the page, each as text.
+const seenOf = page => page.evaluate(() => {
+  const {app} = window.heddle, all = selector => [...document.querySelectorAll(selector)];
+  const markup = document.documentElement.cloneNode(true);
+  for (const hidden of markup.querySelectorAll("[hidden]")) hidden.replaceWith(`${hidden.id} ${hidden.className} is hidden`);
+  const attributes = e => [...e.attributes].map(a => `${a.name}=${a.value.replace(/ ?cursor: [^;]*;/, "")}`).filter(text => text !== "style=").sort();
+  const seen = {
+    text: markup.textContent,
+    elements: [...markup.querySelectorAll("*")].map(e => [e.tagName, ...attributes(e)]),
+    inputs: all("input, select, textarea").map(e => [e.value, e.checked]),
+    scrolled: all("*").filter(e => e.scrollTop || e.scrollLeft).map(e => e.id || e.className),
+    focus: document.activeElement.id,
+    signals: [...window.watched.before].filter(([signal, value]) => typeof value !== "object" && signal.peek() !== value).map(([, value]) => String(value)),
+    state: Object.entries(app.state).map(([name, signal]) => [name, signal.peek()]),
+    drawn: window.heddle.drawList(),
+    commands: app.commands.all().map(c => [c.id, c.title, c.keys, String(c.run), String(c.enabled)]),
+    stored: Object.entries(localStorage),
+    globals: [Object.keys(window).filter(name => !/^\d+$/.test(name)), window.fetch === window.watched.fetch],
+  };
+  const plain = (_, v) => typeof v === "bigint" ? String(v) : v instanceof Map || v instanceof Set ? [...v] : v;
+  return Object.fromEntries(Object.entries(seen).map(([name, what]) => [name, JSON.stringify(what, plain)]));
+});
+
+// Until all requests of the page are answered, and it is drawn.
+async function quiet(page) {
+  await page.waitForFunction(() => window.watched.running === 0, null, {polling: 20});
+  await settled(page);
+}
+
+async function keep(page, address) {
+  if (!await page.evaluate(() => Boolean(window.watched))) return; // in a context that a test made
+  await quiet(page);
+  await page.evaluate(() => { window.watched.before = new Map(); });
+  kept.set(page, {address, seen: await seenOf(page)});
+}
+
+const putBack = (page, stored) => page.evaluate(stored => {
+  const {app} = window.heddle, {before} = window.watched;
+  app.hands.motions.stop();
+  document.activeElement?.blur();
+  for (const e of document.querySelectorAll("*")) if (e.scrollTop || e.scrollLeft) e.scrollTo(0, 0);
+  for (let k = 0; k < 2; k++) { // again, after effects of the first time
+    let done = false;
+    app.state.dialog.subscribe(() => { // which is a batch: effects see the values of all signals
+      if (!done) for (const [signal, value] of before) signal.value = value;
+      done = true;
+    })();
+  }
+  localStorage.clear();
+  for (const [name, value] of stored) localStorage.setItem(name, value);
+}, stored);
+
+// Whether the page is again as it was when it was loaded.
+async function isReset(page, was) {
+  if (!await page.evaluate(() => Boolean(window.heddle && window.watched?.before))) return false;
+  await putBack(page, JSON.parse(was.seen.stored));
+  let differs = [];
+  for (const end = Date.now() + RESET_MS; Date.now() < end;) {
+    await quiet(page);
+    const seen = await seenOf(page);
+    differs = Object.keys(seen).filter(name => seen[name] !== was.seen[name]).map(name => [name, was.seen[name], seen[name]]);
+    if (differs.length === 0) return true;
+    if (differs.some(([name]) => name === "globals" || name === "commands")) break; // which no time brings back
+  }
+  for (const [name, a, b] of process.env.HEDDLE_KEPT ? differs : []) {
+    const at = Math.max(0, [...a].findIndex((letter, k) => letter !== b[k]) - 80);
+    console.log(`not kept: ${name}\n  ${a.slice(at, at + 200)}\n  ${b.slice(at, at + 200)}`);
+  }
+  return false;
+}
+
+// Where nothing of the page is, but in the same place as it: Chromium keeps its process.
+export const nowhere = url => url.startsWith("http") ? new URL("/icon.svg", url).href : "about:blank";
+
+// After a test: what the page shows until the next one.
+async function rest(page) {
+  const was = kept.get(page);
+  if (was && await isReset(page, was)) return;
+  kept.delete(page);
+  if (page.url().startsWith("http")) await page.evaluate(() => localStorage.clear());
+  await page.goto(nowhere(page.url()));
 }
 
 // ---- the page ----
@@ -84,11 +199,19 @@ export const drawn = page => page.evaluate(() => new Promise(resolve => {
   requestAnimationFrame(() => requestAnimationFrame(() => resolve()));
 }));
 
-// Opens what is served there; `hash` as in the address. With the page's own events settled.
-export async function open(page, names, {query = "", hash = ""} = {}) {
-  const server = await view(...[names].flat());
-  await page.goto(server.url.replace(/\/?$/, "/") + query + hash);
+// Opens what is served there; `hash` as in the address. With the page's own events settled. It may be a page that is kept,
+// unless it is to be `fresh`.
+export async function open(page, names, {query = "", hash = "", fresh = Boolean(hash)} = {}) {
+  const server = await view(...[names].flat()), address = server.url.replace(/\/?$/, "/") + query;
+  if (!fresh && kept.get(page)?.address === address) {
+    reuses++;
+    return server;
+  }
+  if (kept.delete(page)) await page.goto(nowhere(address));
+  loads++;
+  await page.goto(address + hash);
   await settled(page);
+  if (!hash) await keep(page, address);
   return server;
 }
 

@@ -1,8 +1,10 @@
 // start_tests.mjs - the questions of an engineer, each answered by one click: which step is slow and why, how much communication is
 // exposed, why the GPU is idle, which line launched a kernel. Part of page_seen.test.mjs; figures are from the trace's JSON.
 import assert from "node:assert/strict";
+import {execFileSync} from "node:child_process";
+import {readFileSync, writeFileSync} from "node:fs";
 import {busyTime, gapsOf, onTrack, readChrome} from "./oracle.mjs";
-import {clickEvent, drawn, file, open, settled, setState, show, state, test, trackOf, until} from "./page.mjs";
+import {clickEvent, drawn, file, heddle, open, settled, setState, show, state, test, trackOf, until} from "./page.mjs";
 
 const KEY = "heddle-start-closed";
 const text = (page, selector) => page.locator(selector).first().innerText();
@@ -83,6 +85,22 @@ test("which step is the slowest, and why: one click frames it and shows what it 
   await page.keyboard.press("ArrowLeft");
   await page.keyboard.press("Enter");
   await until(page, () => document.querySelector(".stepchange h4").innerText.startsWith("ProfilerStep#6"), null, "the step before");
+});
+
+test("of a trace without steps they are guessed on request, and compared like others", async page => {
+  const {traceEvents, ...more} = JSON.parse(readFileSync(file("questions.json"), "utf8"));
+  writeFileSync(file("no_steps.json"), JSON.stringify({...more, traceEvents: traceEvents.filter(e => !/^ProfilerStep#/.test(e.name))}));
+  const wanted = JSON.parse(execFileSync(heddle, ["report", "steps", "--step", "auto", "--json", file("no_steps.json")], {encoding: "utf8"})).steps;
+  assert.ok(wanted.length > 3, "they can be guessed");
+  await open(page, "no_steps.json");
+  await setState(page, "tab", "start");
+  await ready(page);
+  await page.getByText("Guess them from what repeats").click();
+  await page.waitForSelector(".stepstrip .step");
+  assert.equal(await page.locator(".stepstrip .step").count(), wanted.length);
+  await page.locator(".stepstrip .step").nth(2).click();
+  await page.waitForSelector(".stepchange h4");
+  assert.match(await text(page, ".stepchange h4"), /#3 /);
 });
 
 test("how much communication is exposed: per step in percent, and a click shows it as a track", async page => {

@@ -11,8 +11,9 @@
 /* Summaries that came together. */
 typedef struct ranks_source {
     hd_job *job;
-    char *path;    /* of its trace; NULL: of several, or of one that came without a path */
-    int64_t trace; /* of the session; -1: none */
+    char *path;      /* of its trace; NULL: of several, or of one that came without a path */
+    int64_t trace;   /* of the session; -1: none */
+    bool is_dropped; /* that was closed */
 } ranks_source;
 
 struct view_ranks {
@@ -23,7 +24,7 @@ struct view_ranks {
     hd_json_out lost; /* unreadable inputs, a line each */
     int64_t told_ms;  /* when the session was last notified */
     ranks_source *sources;
-    size_t source_count, source_capacity;
+    size_t source_count, source_capacity, drops;
     uint64_t revision;
     char **folders; /* that hold traces of .hds files */
     size_t folder_count, folder_capacity;
@@ -34,7 +35,7 @@ struct view_ranks {
     pthread_rwlock_t pictures;
     view_picture *picture; /* NULL: none yet */
     ranks_source *shown;   /* the sources that it was made of, in their state then */
-    size_t shown_count;
+    size_t shown_count, shown_drops;
     pthread_mutex_t lateness;  /* of `late` and `whole` in the picture */
     pthread_mutex_t open_lock; /* for data about open traces: open.c */
     struct ranks_open *open;   /* by trace */

@@ -94,6 +94,17 @@ static bool add_source(view_ranks *r, hd_job *job, const char *path, int64_t tra
     return false;
 }
 
+void view_ranks_drop(view_ranks *r, uint32_t trace)
+{
+    pthread_mutex_lock(&r->lock);
+    for (size_t i = 0; i < r->source_count; i++) {
+        if (r->sources[i].trace != (int64_t)trace || r->sources[i].is_dropped) continue;
+        r->sources[i].is_dropped = true; /* not freed: pictures that are in use have it */
+        r->drops++;
+    }
+    pthread_mutex_unlock(&r->lock);
+}
+
 /* The summary of one trace as a job of its own; NULL: none, see *err. */
 static hd_job *summarize(const hd_trace *trace, const char *path, hd_error *err)
 {
@@ -332,6 +343,8 @@ static void summarize_open(open_traces *open, size_t i)
     fine = fine && add_source(open->ranks, job, NULL, open->list[i]);
     pthread_mutex_unlock(&open->ranks->lock);
     if (!fine) atomic_store(&open->failed, true);
+    bool is_closed = view_session_scene(&scene, open->session, open->list[i]) == VIEW_CLOSED; /* meanwhile */
+    if (is_closed) view_ranks_drop(open->ranks, open->list[i]);
 }
 
 static void summarize_all(void *state)
@@ -364,9 +377,11 @@ static hd_status make_picture(view_ranks *r, open_traces *open, hd_error *err)
     hd_threads_run(summarize_all, open, 0, hd_thread_count(0, open->count));
     if (atomic_load(&open->failed)) return HD_NOMEM(err);
     pthread_mutex_lock(&r->lock);
-    size_t count = r->source_count;
-    ranks_source *sources = malloc((count + 1) * sizeof *sources);
-    if (sources && count) memcpy(sources, r->sources, count * sizeof *sources);
+    size_t count = 0, drops = r->drops;
+    ranks_source *sources = malloc((r->source_count + 1) * sizeof *sources);
+    for (size_t i = 0; sources && i < r->source_count; i++) {
+        if (!r->sources[i].is_dropped) sources[count++] = r->sources[i];
+    }
     pthread_mutex_unlock(&r->lock);
     if (!sources) return HD_NOMEM(err);
     hd_status status = ranks_picture_new(&picture, sources, count, err);
@@ -380,13 +395,15 @@ static hd_status make_picture(view_ranks *r, open_traces *open, hd_error *err)
     r->picture = picture;
     r->shown = sources;
     r->shown_count = count;
+    r->shown_drops = drops;
     return HD_OK;
 }
 
 static bool is_current(view_ranks *r, const open_traces *open)
 {
     pthread_mutex_lock(&r->lock);
-    bool is = r->picture && open->count == 0 && r->shown_count == r->source_count;
+    bool is = r->picture && open->count == 0 && r->shown_count + r->shown_drops == r->source_count &&
+              r->shown_drops == r->drops;
     pthread_mutex_unlock(&r->lock);
     return is;
 }

@@ -37,6 +37,8 @@ bool view_ranks_is_idle(view_ranks *ranks);
 /* Adds .hds files, and traces of which only the summary is kept. They are read later, on a thread. Called at most
  * once. */
 hd_status view_ranks_add(view_ranks *ranks, const char *const *paths, size_t count, hd_error *err);
+/* A trace of the session was closed: later pictures are without its summary, if that was made of the open trace. */
+void view_ranks_drop(view_ranks *ranks, uint32_t trace);
 size_t view_ranks_waiting(view_ranks *ranks);  /* files that are still to be read */
 size_t view_ranks_failures(view_ranks *ranks); /* that could not be read */
 /* Whether files were added and the session has not been notified of that revision of the job yet. */

@@ -1,10 +1,10 @@
-/* open.c - /api/open: a file that was dropped on the page becomes a trace */
+/* open.c - /api/open: a file that was dropped on the viewer becomes a trace; /api/close: a trace is closed */
 #include "base/error.h"
 #include "base/system.h"
 #include "view/route/route.h"
 #include "view/session/session.h"
 
-view_route_run view_route_open;
+view_route_run view_route_open, view_route_close;
 
 /* The file is the connection's, in $TMPDIR or /var/tmp, without a name; the session gets a descriptor of its own. */
 hd_status view_route_open(view_reply *reply, const view_request *request, hd_error *err)
@@ -20,5 +20,14 @@ hd_status view_route_open(view_reply *reply, const view_request *request, hd_err
     hd_json_put_text(&reply->json, "{");
     view_json_int(&reply->json, "trace", trace);
     hd_json_put_text(&reply->json, "}");
+    return HD_OK;
+}
+
+hd_status view_route_close(view_reply *reply, const view_request *request, hd_error *err)
+{
+    int64_t trace;
+    HD_TRY(view_param_int(&trace, request, "trace", 0, (int64_t)view_session_count(request->session) - 1, err));
+    HD_TRY(view_session_close(request->session, (uint32_t)trace, err));
+    hd_json_put_text(&reply->json, "{}");
     return HD_OK;
 }

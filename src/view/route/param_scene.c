@@ -18,7 +18,9 @@ hd_status view_param_scene(view_scene **out, view_reply *reply, const view_reque
     view_trace_state state = view_session_scene(out, request->session, (uint32_t)trace);
     reply->scene = *out;
     if (*out) return hd_trace_input_status(view_scene_trace(*out), err);
-    reply->status = 409;
+    reply->status = state == VIEW_CLOSED ? 404 : 409;
     return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "trace %lld %s", (long long)trace,
-                        state == VIEW_FAILED ? "could not be read" : "is still being read: ask again");
+                        state == VIEW_CLOSED   ? "was closed"
+                        : state == VIEW_FAILED ? "could not be read"
+                                               : "is still being read: ask again");
 }

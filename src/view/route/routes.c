@@ -13,11 +13,13 @@ view_route_run view_route_clocks;
 view_route_run view_route_collectives;
 view_route_run view_route_diff;
 view_route_run view_route_open;
+view_route_run view_route_close;
 view_route_run view_route_tiles;
 
 const view_route view_routes[] = {
     {"/api/session", "GET", view_route_session, .waits = view_route_session_waits},
     {"/api/open", "POST", view_route_open},
+    {"/api/close", "POST", view_route_close},
     {"/api/job", "GET", view_route_job, .is_long = true, .waits = view_route_job_waits},
     {"/api/job/late", "GET", view_route_job_late, .is_long = true},
     {"/api/job/open", "POST", view_route_job_open, .is_long = true},

@@ -13,16 +13,18 @@ bool view_route_session_waits(const view_request *request)
     return (uint64_t)after == view_session_revision(request->session);
 }
 
-/* A list for each trace, null if it has none yet. They are written after the session, so none is older than the
+/* A list for each trace that is not closed, null if it has none yet. They are written after the session, so none is older than the
  * session's data about it. */
 static hd_status write_lists(hd_json_out *json, view_session *session, hd_error *err)
 {
     uint32_t count = view_session_count(session);
+    bool is_first = true;
     hd_json_put_text(json, "[");
     for (uint32_t i = 0; i < count; i++) {
         view_scene *scene;
-        view_session_scene(&scene, session, i);
-        if (i) hd_json_put_text(json, ",");
+        if (view_session_scene(&scene, session, i) == VIEW_CLOSED) continue;
+        if (!is_first) hd_json_put_text(json, ",");
+        is_first = false;
         if (scene)
             HD_TRY(view_tracks_write(json, scene, 0, err));
         else

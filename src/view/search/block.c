@@ -12,11 +12,16 @@ bool search_text_matches(search_worker *w, uint32_t id)
     return found;
 }
 
+static void note_hit(view_search *s, uint32_t id)
+{
+    if (search_memo(s, id) == MEMO_YES) __atomic_store_n(&s->memo[id], (uint8_t)MEMO_HIT, __ATOMIC_RELAXED);
+}
+
 static bool name_matches(search_worker *w, uint32_t id)
 {
     view_search *s = w->run->search;
     if (!search_text_matches(w, id)) return false;
-    if (search_memo(s, id) != MEMO_HIT) __atomic_store_n(&s->memo[id], (uint8_t)MEMO_HIT, __ATOMIC_RELAXED);
+    if (!search_has_conditions(s)) note_hit(s, id);
     return true;
 }
 
@@ -73,17 +78,22 @@ uint32_t search_track(const view_search *search, const hd_block *block, uint32_t
 
 static uint32_t drop_others(search_worker *w, const hd_block *block, uint32_t count)
 {
-    const view_search *s = w->run->search;
+    view_search *s = w->run->search;
+    bool has_conditions = search_has_conditions(s);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count; i++) {
-        if (search_row_counts(s, block, w->rows[i])) w->rows[kept++] = w->rows[i];
+        uint32_t row = w->rows[i];
+        if (!search_row_counts(s, block, row)) continue;
+        if (has_conditions && !search_meets_conditions(w, block, row)) continue;
+        if (has_conditions) note_hit(s, (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], row));
+        w->rows[kept++] = row;
     }
     return kept;
 }
 
 uint32_t search_block(search_worker *w, const hd_block *block)
 {
-    view_search_in in = w->run->search->query.in;
+    view_search_in in = w->run->search->in;
     uint32_t count;
     if (in == VIEW_IN_NAMES) {
         count = rows_by_name(w, block);

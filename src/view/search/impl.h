@@ -15,8 +15,8 @@ enum { SEARCH_MEMO = 1 << 16 };
 
 typedef struct search_worker {
     struct search_run *run;
-    view_matcher matcher;
-    uint8_t *marks; /* by row of the arguments of a shape, all shapes of the block */
+    view_matcher matcher, values[VIEW_SEARCH_ARGS]; /* of the text, of the values of arguments */
+    uint8_t *marks;                                 /* by row of the arguments of a shape, all shapes of the block */
     size_t mark_capacity;
     uint32_t *mark_at; /* by shape: where its marks begin + 1, 0: it has none in this block */
     uint32_t *rows;    /* of the block that are hit: HD_BLOCK_ROWS */
@@ -74,6 +74,13 @@ static inline size_t search_bucket(const view_scene *scene, int64_t start_ns)
     return bucket <= 0 ? 0 : bucket >= VIEW_BUCKETS ? VIEW_BUCKETS - 1 : (size_t)bucket;
 }
 
+static inline bool search_has_conditions(const view_search *search)
+{
+    return search->has_duration || search->arg_count;
+}
+/* conditions.c: what the text says besides names. Errors: ARGUMENT, with the word; MEMORY. */
+hd_status search_read_conditions(view_search *s, hd_error *err);
+bool search_meets_conditions(search_worker *w, const hd_block *block, uint32_t row);
 /* prepare.c: what is searched. false: no memory. */
 bool search_find_tracks(view_search *s, const hd_trace *trace);
 bool search_list_blocks(view_search *s, const hd_trace *trace);

@@ -15,6 +15,7 @@ enum { SECONDS = 20 };
 static void worker_deinit(search_worker *w)
 {
     view_matcher_deinit(&w->matcher);
+    for (size_t i = 0; i < VIEW_SEARCH_ARGS; i++) view_matcher_deinit(&w->values[i]);
     free(w->marks);
     free(w->mark_at);
     free(w->rows);
@@ -31,7 +32,9 @@ static hd_status worker_init(search_worker *w, search_run *run, hd_error *err)
     w->track_hits = calloc((size_t)s->tracks + 1, sizeof *w->track_hits);
     w->number_memo = malloc(SEARCH_MEMO);
     if (!w->rows || !w->mark_at || !w->track_hits || !w->number_memo) return HD_NOMEM(err);
-    return view_matcher_init(&w->matcher, s->query.text, s->query.mode, s->query.match_case, err);
+    for (size_t i = 0; i < s->arg_count; i++)
+        HD_TRY(view_matcher_init(&w->values[i], s->args[i].value, VIEW_SEARCH_GLOB, s->query.match_case, err));
+    return view_matcher_init(&w->matcher, s->names_text, s->names_mode, s->query.match_case, err);
 }
 
 /* Hits of a block, by time and track. */
@@ -84,7 +87,7 @@ static hd_status prepare(view_search *s, const view_search_query *query, hd_erro
     bool fine = s->text && s->memo && s->track_hits && search_find_tracks(s, trace) && search_list_blocks(s, trace);
     if (!fine) return HD_NOMEM(err);
     s->memo[HD_STRING_NONE] = MEMO_NO;
-    return HD_OK;
+    return search_read_conditions(s, err);
 }
 
 static void gather(view_search *s, const search_worker *w)
@@ -121,7 +124,7 @@ static hd_status run_threads(search_run *run, void (*work)(void *), search_worke
 /* The index of the scene, if it answers this. */
 static const view_search_index *find_index(view_search *s)
 {
-    if (s->query.in != VIEW_IN_NAMES || s->query.track != HD_NONE) return NULL;
+    if (s->in != VIEW_IN_NAMES || s->query.track != HD_NONE || search_has_conditions(s)) return NULL;
     const view_search_index *index = view_scene_note(s->scene, VIEW_NOTE_SEARCH);
     for (size_t i = 0; index && i < s->block_count; i++) {
         s->blocks[i].first_ns = index->blocks[i].first_ns; /* of all that count, hits or not */
@@ -174,6 +177,8 @@ void view_search_free(view_search *search)
     for (int kind = 0; kind < HD_KIND_COUNT; kind++) free(search->track_of[kind]);
     free(search->wanted);
     free(search->text);
+    free(search->words);
+    free(search->names_text);
     free(search->memo);
     free(search->blocks);
     free(search->track_hits);

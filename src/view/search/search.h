@@ -5,6 +5,10 @@
  * an event is hit. The number and time range of hits is stored per block, so that stepping from hit to hit reads few
  * blocks.
  *
+ * Words of the text may be conditions: dur>1ms (>=, <, <=; only slices have a duration), arg:stream=7 (of any event; the
+ * value is a glob over its text, and there are up to VIEW_SEARCH_ARGS of these). An event is hit if it meets all of them
+ * and the other words, as one text, match.
+ *
  * Order of hits: by start, then kind, then row.
  *
  * In: a scene and what to look for. Out: counts and hits. Begin with search.c.
@@ -18,6 +22,12 @@
 enum { VIEW_BUCKETS = 512 };
 
 typedef enum view_search_in { VIEW_IN_NAMES, VIEW_IN_ARGS, VIEW_IN_ALL } view_search_in;
+
+enum { VIEW_SEARCH_ARGS = 4 };
+typedef struct view_search_arg {
+    uint32_t key; /* a string of the trace */
+    const char *value;
+} view_search_arg;
 
 typedef struct view_search_query {
     const char *text;
@@ -52,6 +62,15 @@ typedef struct view_search_block {
 typedef struct view_search {
     view_search_query query; /* its text belongs to the search */
     char *text;
+    /* conditions.c */
+    char *words;      /* of the text, cut; args point into it */
+    char *names_text; /* the words that are no conditions */
+    view_search_mode names_mode;
+    view_search_in in;
+    bool has_duration;
+    int64_t least_ns, most_ns;
+    view_search_arg args[VIEW_SEARCH_ARGS];
+    size_t arg_count;
     const view_scene *scene;
     uint32_t strings, tracks;
     uint8_t *memo;                     /* by string id, while searching: impl.h */

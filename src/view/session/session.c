@@ -141,7 +141,7 @@ static void end_layout(view_entry *entry, hd_status status, hd_error *err)
     if (!atomic_load(&s->stop) && read_again(entry)) {
         pthread_mutex_lock(&s->lock);
         entry->busy[0] = '\0';
-        entry->state = VIEW_FAILED;
+        if (entry->state != VIEW_CLOSED) entry->state = VIEW_FAILED;
         hd_error_set(&entry->error, HD_ERR_DAMAGED, entry->path, HD_OFFSET_NONE,
                      "blocks of events cannot be read: all else that it holds is shown as one more trace of this name");
         publish_and_unlock(s);
@@ -415,7 +415,8 @@ hd_status view_session_open(uint32_t *out, view_session *s, const char *path, hd
     pthread_mutex_lock(&s->lock);
     for (uint32_t i = s->count; i > 0 && !found; i--) {
         const view_entry *entry = s->entries[ *out = i - 1];
-        found = entry->path && entry->state != VIEW_FAILED && strcmp(entry->path, path) == 0;
+        bool is_there = entry->state == VIEW_READING || entry->state == VIEW_READY;
+        found = entry->path && is_there && strcmp(entry->path, path) == 0;
     }
     pthread_mutex_unlock(&s->lock);
     view_entry *entry = found ? NULL : new_entry(path, hd_base_name(path));
@@ -449,6 +450,27 @@ hd_status view_session_add_scene(uint32_t *out, view_session *s, view_scene *sce
     entry->state = VIEW_READY;
     entry->is_waiting = false;
     return add_entry(out, s, entry, err);
+}
+
+/* ---- closing ---- */
+
+hd_status view_session_close(view_session *s, uint32_t trace, hd_error *err)
+{
+    pthread_mutex_lock(&s->lock);
+    view_entry *entry = s->entries[trace];
+    bool is_side = s->options.diff_before && trace < s->options.diff_count;
+    const char *why = is_side                        ? "is a side of the comparison"
+                      : entry->state == VIEW_READING ? "is still being read"
+                      : entry->state == VIEW_CLOSED  ? "is closed already"
+                                                     : NULL;
+    if (why) {
+        pthread_mutex_unlock(&s->lock);
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "trace %u %s", trace, why);
+    }
+    entry->state = VIEW_CLOSED;
+    publish_and_unlock(s);
+    view_ranks_drop(s->ranks, trace);
+    return HD_OK;
 }
 
 /* ---- asking ---- */

@@ -1,6 +1,7 @@
-/* session.h - the open traces: read in the background, laid out, never closed before the session ends
+/* session.h - the open traces: read in the background, laid out, closed
  *
- * Any thread may call. Traces are numbered from 0 and stay; so a scene may be used as long as the session lives.
+ * Any thread may call. Traces are numbered from 0, and a number is not used again. A scene may be used as long as the
+ * session lives: requests may still be using that of a closed trace.
  *
  * In: paths. Out: scenes. Begin with session.c.
  */
@@ -13,7 +14,7 @@
 
 typedef struct view_session view_session;
 
-typedef enum view_trace_state { VIEW_READING, VIEW_READY, VIEW_FAILED } view_trace_state;
+typedef enum view_trace_state { VIEW_READING, VIEW_READY, VIEW_FAILED, VIEW_CLOSED } view_trace_state;
 
 /* Zero-initialised is fine. */
 typedef struct view_session_options {
@@ -47,6 +48,9 @@ hd_status view_session_add(uint32_t *out, view_session *session, const char *pat
 hd_status view_session_open(uint32_t *out, view_session *session, const char *path, hd_error *err);
 /* From an open file, which is taken, also after an error; `name` is shown to users. */
 hd_status view_session_add_file(uint32_t *out, view_session *session, int fd, const char *name, hd_error *err);
+/* Closes a trace for all clients: it is no longer part of any answer. Errors: ARGUMENT: it is being read, is a side of a
+ * diff, or is closed already. `trace` is below the count. */
+hd_status view_session_close(view_session *session, uint32_t trace, hd_error *err);
 /* An existing scene, which is taken, also after an error; no further work is done on it. For tests. */
 hd_status view_session_add_scene(uint32_t *out, view_session *session, view_scene *scene, const char *name,
                                  hd_error *err);

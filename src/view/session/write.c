@@ -99,7 +99,9 @@ static void write_error(hd_json_out *out, const hd_error *err)
 static const char *shown_name(const view_session *s, const view_entry *entry)
 {
     for (uint32_t i = 0; entry->path && i < s->count; i++) {
-        if (s->entries[i] != entry && strcmp(s->entries[i]->name, entry->name) == 0) return entry->path;
+        if (s->entries[i] != entry && s->entries[i]->state != VIEW_CLOSED &&
+            strcmp(s->entries[i]->name, entry->name) == 0)
+            return entry->path;
     }
     return entry->name;
 }
@@ -148,8 +150,11 @@ void view_session_write(hd_json_out *out, view_session *s)
     write_text(out, "axis", axes[places.axis]);
     view_json_key(out, "traces");
     hd_json_put_text(out, "[");
+    bool is_first = true;
     for (uint32_t i = 0; i < s->count; i++) {
-        if (i) hd_json_put_text(out, ",");
+        if (s->entries[i]->state == VIEW_CLOSED) continue;
+        if (!is_first) hd_json_put_text(out, ",");
+        is_first = false;
         write_entry(out, s, s->entries[i], places.offsets ? places.offsets[i] : 0,
                     places.shifts ? places.shifts[i] : 0);
     }

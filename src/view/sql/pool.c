@@ -104,10 +104,15 @@ static hd_status open_connection(view_sql_connection **out, view_session *sessio
 
 /* ---- taking and giving back ---- */
 
-/* Ready traces stay ready: an equal number means the same traces. */
+/* Whether its traces are those that are ready now. */
 static bool is_of_all(const view_sql_connection *connection, view_session *session)
 {
-    return connection->input_count == view_session_count_of(session, VIEW_READY);
+    bool is = connection->input_count == view_session_count_of(session, VIEW_READY);
+    for (size_t i = 0; i < connection->input_count && is; i++) {
+        view_scene *scene;
+        is = view_session_scene(&scene, session, connection->inputs[i].trace) == VIEW_READY;
+    }
+    return is;
 }
 
 hd_status view_sql_take(view_sql_connection **out, view_session *session, hd_error *err)

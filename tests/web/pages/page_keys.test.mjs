@@ -5,6 +5,7 @@ import {onTrack, readChrome} from "../oracle.mjs";
 import {clickEvent, drawn, file, open, pointAt, placeOf, settled, setState, show, state, still, test, trackOf, until} from "../page.mjs";
 
 const small = readChrome(file("small.json"));
+const TINY = {width: 600, height: 320}; // for tests that draw hundreds of frames
 const WHOLE = {from: 0, until: 3000000};
 const spanOf = range => range.until - range.from;
 const closeTo = (a, b, slack, what) => assert.ok(Math.abs(a - b) <= slack, `${what}: ${a}, not ${b}`);
@@ -38,6 +39,7 @@ const pressed = key => key.replace(/^Ctrl\+/, "Control+").replace(/Space$/, " ")
 // ---- the table of commands ----
 
 test("every key in the table runs its command, and the help has all of them", async page => {
+  await page.setViewportSize(TINY);
   await open(page, "small.json");
   await middle(page);
   const table = await page.evaluate(() => window.heddle.app.commands.all().map(({id, title, group, keys, held}) => ({id, title, group, keys: keys ?? [], held})));
@@ -100,6 +102,7 @@ test("the keys in docs/view.md are those of the page", async page => {
 });
 
 test("no command throws, whatever is selected", async page => {
+  await page.setViewportSize(TINY);
   await open(page, "small.json");
   const ids = await page.evaluate(() => window.heddle.app.commands.all().map(c => c.id));
   const stream = await trackOf(page, "stream 7");

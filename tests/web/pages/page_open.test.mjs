@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import {execFileSync} from "node:child_process";
 import fs from "node:fs";
 import {busyTime, onTrack, readChrome} from "../oracle.mjs";
-import {clickEvent, file, folder, heddle, open, placeOf, rest, settled, setState, show, state, test, trackOf, until, view} from "../page.mjs";
+import {clickEvent, file, folder, heddle, nowhere, open, placeOf, settled, setState, show, state, test, trackOf, until, view} from "../page.mjs";
 import {getJson, startView} from "../server.mjs";
 
 const small = readChrome(file("small.json"));
@@ -144,6 +144,36 @@ test("a dropped file is opened beside those that are there", async page => {
   assert.doesNotMatch(await page.textContent("#fidelity"), /bad.json/);
 });
 
+test("one of several traces is closed by the menu of its tracks: nothing shows or counts it any more", async page => {
+  const server = await startView(heddle, [file("small.json"), file("one_event.json")]);
+  try {
+    await page.goto(server.url);
+    await settled(page);
+    const one = (await state(page, "session")).traces.find(t => t.name === "one_event.json"), count = sql => page.evaluate(async sql =>
+      (await window.heddle.app.source.query(sql, {})).rows[0].map(String), sql);
+    const both = Number((await count("select count(*) from slice"))[0]);
+    await page.evaluate(trace => { window.heddle.app.state.selected.value = [{trace, kind: "slice", row: 0, track: 0, depth: 0, start: 0, duration: 1, name: 0}]; }, one.id);
+    const section = (await state(page, "tracks")).find(t => t.trace === one.id && t.role === "rank");
+    await placeOf(page, section);
+    await page.locator(`#headers [data-track="${one.id}.${section.id}"]`).first().click({button: "right"});
+    await page.getByRole("menuitem", {name: "Close one_event.json"}).click();
+    await until(page, () => window.heddle.app.state.session.value.traces.length === 1, null, "it is closed");
+    await settled(page);
+    assert.ok((await state(page, "tracks")).every(t => t.trace === 0), "its tracks are gone");
+    assert.deepEqual(await state(page, "selected"), []);
+    assert.equal(await page.title(), "rank 0: small.json \u2013 Heddle");
+    assert.equal(Number((await count("select count(*) from slice"))[0]), both - 1);
+    assert.equal((await fetch(new URL(`/api/tracks?trace=${one.id}`, server.url))).status, 404);
+    assert.equal((await fetch(new URL(`/api/close?trace=${one.id}`, server.url), {method: "POST"})).status, 400);
+    await page.reload();
+    await settled(page);
+    assert.equal((await state(page, "session")).traces.length, 1);
+  } finally {
+    await page.goto("about:blank");
+    await server.stop();
+  }
+});
+
 // ---- several ranks ----
 
 test("eight ranks share one time axis, and the page says why their collectives cannot align them", async page => {
@@ -162,7 +192,7 @@ test("eight ranks share one time axis, and the page says why their collectives c
   const rows = () => page.evaluate(() => window.heddle.app.layout().places.map(({track, collapsed, depth}) => [track.role, collapsed, depth]));
   assert.deepEqual(await rows(), session.traces.map(() => ["rank", true, 0]));
   const ranks = tracks.filter(t => t.role === "rank");
-  assert.ok(ranks.every(t => tracks.find(d => d.trace === t.trace && d.id === t.draws)?.role === "device"), JSON.stringify(ranks));
+  assert.ok(ranks.every(t => tracks.find(d => d.trace === t.trace && t.draws.length === 1 && d.id === t.draws[0])?.role === "device"), JSON.stringify(ranks));
   await page.locator("#headers .track").first().focus();
   await page.keyboard.press("ArrowRight");
   await until(page, () => document.querySelectorAll("#headers .track").length > 8, null, "it is open");
@@ -230,7 +260,7 @@ const GARBAGE = ["#", "#r=", "#r=5~4", "#r=NaN~Infinity", "#r=-92233720368547758
 test("garbage in the address makes a view all the same", async page => {
   const server = await view("small.json");
   for (const [n, hash] of GARBAGE.entries()) { // some of a page that starts, the others of one that is there: one function reads both
-    if (n % 6 === 0) await page.goto(rest(server.url));
+    if (n % 6 === 0) await page.goto(nowhere(server.url));
     await page.goto(server.url + hash);
     await settled(page);
     const range = await state(page, "range"), whole = await state(page, "whole");
@@ -258,8 +288,9 @@ test("the page follows the system from light to dark", async page => {
 
 test("a page that starts asks once for what there is, before its script runs, and at once for tiles", async page => {
   const asked = [];
+  await page.goto("about:blank"); // the page of the test before may still ask
   page.on("request", r => { if (r.url().includes("/api/")) asked.push(new URL(r.url())); });
-  await open(page, "small.json");
+  await open(page, "small.json", {fresh: true});
   assert.equal(asked[0].search, "?with=tracks");
   assert.equal(asked.filter(u => u.search === "?with=tracks").length, 1, "what the browser asked for ahead is used");
   assert.ok(asked.some(u => u.pathname === "/api/tiles"));

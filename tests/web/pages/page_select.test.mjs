@@ -121,7 +121,7 @@ async function search(page, q, more = {}) {
   await until(page, () => window.heddle.app.state.results.value.get(0) !== undefined, null, "there is a result");
   return page.evaluate(query => window.heddle.app.source.search(0, query, -1e15), {q, mode: "text", in: "names", case: false, ...more});
 }
-const hits = match => small.slices.filter(s => match(s.name)).length;
+const hits = match => small.slices.filter(s => !s.unended && match(s.name, s)).length;
 
 test("a search counts what the file has", async page => {
   await open(page, "small.json");
@@ -130,7 +130,8 @@ test("a search counts what the file has", async page => {
     ["sgemm", {}, n => n.includes("sgemm")], ["SGEMM", {}, n => n.includes("sgemm")], ["SGEMM", {case: true}, () => false],
     ["^aten::(linear|relu)$", {mode: "regex"}, n => /^aten::(linear|relu)$/.test(n)],
     ["cuda*Kernel", {mode: "glob"}, n => /^cuda.*Kernel$/.test(n)],
-    ["(", {}, n => n.includes("(")], ["nothing has this", {}, () => false], ["\u00fc", {}, () => false]]) {
+    ["sgemm dur>=150us", {}, (n, s) => n.includes("sgemm") && s.end - s.start >= 150000], ["dur<100us", {}, (n, s) => s.end - s.start < 100000],
+    ["arg:stream=7", {}, (n, s) => s.args?.stream === 7], ["(", {}, n => n.includes("(")], ["nothing has this", {}, () => false], ["\u00fc", {}, () => false]]) {
     const result = await search(page, q, more);
     assert.equal(result.count, hits(match), `${q} ${JSON.stringify(more)}`);
     assert.equal(isOf(result.tracks), result.count, "and by track");
@@ -324,6 +325,16 @@ test("an option that a report refuses is said, and the page goes on", async page
   const [png] = await Promise.all([page.waitForEvent("download"), command(page, "save-picture")]);
   const image = readFileSync(await png.path()), wide = await page.evaluate(() => ["#headers", "#tracks"].reduce((sum, id) => sum + document.querySelector(id).clientWidth, 0));
   assert.equal(image.readUInt32BE(16), Math.round(wide * await page.evaluate(() => devicePixelRatio)), "the names and the tracks");
+  const [file] = await Promise.all([page.waitForEvent("download"), command(page, "save-svg")]);
+  const drawn = await page.evaluate(text => {
+    const svg = new DOMParser().parseFromString(text, "image/svg+xml").documentElement, list = window.heddle.drawList();
+    const rects = new Set([...svg.querySelectorAll("rect")].map(r => ["x", "y", "width", "height"].map(name => r.getAttribute(name)).join()));
+    return {root: svg.nodeName, width: svg.viewBox.baseVal.width, texts: [...svg.querySelectorAll("text")].map(t => t.textContent),
+      bars: list.bars.length, lacking: list.bars.filter(([x, y, w, h]) => !rects.has([x, y, w, h].join())).length};
+  }, readFileSync(await file.path(), "utf8"));
+  assert.deepEqual([drawn.root, drawn.width, drawn.lacking], ["svg", image.readUInt32BE(16), 0]);
+  assert.ok(drawn.bars > 50, "there are bars");
+  for (const text of [/^Critical path$/, /^ProfilerStep#1$/, /^0.5 ms$/]) assert.ok(drawn.texts.some(each => text.test(each)), `${text}: ${drawn.texts}`);
 }, {expects: [/400/]});
 
 async function report(page, name, table) {
@@ -393,7 +404,7 @@ test("tables of times become tracks, once each: slices, and a counter", async pa
   assert.ok(result.table.some(row => row.text === "host"), "named by their causes");
   await placeOf(page, track); // it is drawn
   await report(page, "queue");
-  await page.check("#pane label:has-text('series') input");
+  await page.check("#pane label:has-text('Make the table queue length') input");
   await until(page, () => [...document.querySelectorAll("#pane option")].some(option => option.value === "queue_length"));
   await report(page, "queue", "queue_length");
   await page.click("#pane >> text=Show as track");

@@ -32,8 +32,9 @@ test("the label stands before what is below nothing, and the track that was give
   assert.equal(withLabel(tracks, undefined), tracks);
   assert.equal(withSection(tracks, 1), tracks);
   const [rank, device, stream] = withSection(withLabel(tracks, "rank 3"), 2);
-  assert.deepEqual([rank?.name, rank?.draws, rank?.collapsed, device?.parent, stream?.parent], ["rank 3", 0, false, rank?.id, 0]);
-  assert.equal(withSection(withLabel([...tracks, of(2, null, "GPU 1")], "rank 3"), 64)[0]?.draws, null);
+  assert.deepEqual([rank?.name, rank?.draws, rank?.collapsed, device?.parent, stream?.parent], ["rank 3", [0], false, rank?.id, 0]);
+  assert.deepEqual(withSection(withLabel([...tracks, of(2, null, "GPU 1")], "rank 3"), 64)[0]?.draws, [0, 2]);
+  assert.deepEqual(withSection(withLabel([{ ...of(0, null, "host"), role: "process" }], "rank 3"), 2)[0]?.draws, []);
 });
 
 test("a long name keeps its end, and no letter of a script is cut from its marks", () => {

@@ -18,7 +18,7 @@ import { Hands } from "./tools/hands";
 import { attachInput } from "./tools/input";
 import { choicesOf, makeLayout } from "./tracks/layout";
 import { Names } from "./data/names";
-import { save } from "./panels/clipboard";
+import { save, saveText } from "./panels/clipboard";
 import { mountPane } from "./panels/pane";
 import { opensStart } from "./panels/start/opening";
 import { mountSearchBox } from "./bar/searchbox";
@@ -80,6 +80,12 @@ function start(source: Source): void {
   app.commands.add({
     id: "save-picture", title: "Save what is in view as a picture (PNG)", group: "View",
     run: () => shown.asPicture(element("headers").clientWidth)?.toBlob((blob) => { if (blob) save(blob, "heddle-view.png"); }),
+  }, {
+    id: "save-svg", title: "Save what is in view as a drawing (SVG)", group: "View",
+    run: () => {
+      const svg = shown.asSvg(element("headers").clientWidth, document.title);
+      if (svg) saveText(svg, "image/svg+xml", "heddle-view.svg");
+    },
   });
   attachClocks(app);
   attachInput(view.canvas, app);

@@ -54,6 +54,7 @@ function SearchBox({ app }: { app: App }): JSX.Element {
     <div class="searchbox" role="search">
       <div class={`field ${status.error ? "wrong" : ""}`}>
         <input id="search-text" type="text" value={query.q} placeholder="Search events" aria-label="Search events" spellcheck={false}
+          title="A text of names or arguments. With conditions: gemm dur>1ms, arg:stream=7"
           autocomplete="off" aria-describedby="search-note" aria-invalid={status.error !== ""}
           onInput={(event) => set(app, { q: event.currentTarget.value })} onKeyDown={(event) => onKey(app, event)} />
         <Modes app={app} query={query} />

@@ -83,6 +83,9 @@ export class Follower {
   private async take(session: Session): Promise<void> {
     const { source, tiles } = this.app;
     let changed = this.known.size === 0;
+    const isThere = new Set(session.traces.map((trace) => trace.id));
+    const closed = [...this.known.keys()].filter((trace) => !isThere.has(trace));
+    for (const trace of closed) this.known.delete(trace);
     await Promise.all(
       session.traces.map(async (trace, k) => {
         const known = this.known.get(trace.id);
@@ -95,11 +98,26 @@ export class Follower {
     );
     delete session.lists; // known now
     this.told = session;
-    this.show(session, changed);
+    batch(() => {
+      this.show(session, changed || closed.length > 0);
+      if (closed.length > 0) this.forget((trace) => isThere.has(trace));
+    });
     if (session.revision !== this.revision) this.app.names.again();
     this.revision = session.revision;
     tiles.setRevision(session.revision);
     this.app.redraw();
+  }
+
+  // Of traces that were closed nothing is selected, or counted.
+  private forget(isThere: (trace: TraceId) => boolean): void {
+    const { state } = this.app;
+    const area = state.area.value;
+    const tracks = area?.tracks?.filter((key) => isThere(Number.parseInt(key, 10))) ?? null;
+    state.selected.value = state.selected.value.filter(({ trace }) => isThere(trace));
+    state.hovered.value = null;
+    state.pinned.value = state.pinned.value.filter((key) => isThere(Number.parseInt(key, 10)));
+    state.fidelity.value = new Map([...state.fidelity.value].filter(([trace]) => isThere(trace)));
+    if (area?.tracks) state.area.value = tracks && tracks.length > 0 ? { ...area, tracks } : null;
   }
 
   // Puts it into the state, with the traces where their clocks say.

@@ -149,14 +149,14 @@ export interface TrackInfo {
   series?: SeriesInfo[];
   collapsed: boolean;
   label?: string; // of its trace, with which its name begins
-  draws?: TrackId | null; // of the section of a rank: the section of its only GPU, whose row it shows; null: none
+  draws?: readonly TrackId[]; // of the section of a rank: the sections of its GPUs, whose rows it shows
 }
 
 // The section of a rank is the page's own; the server never gives this number.
 export const RANK_SECTION: TrackId = 2 ** 32 - 1;
 
-// The track whose tiles a track shows; null: none.
-export const drawnOf = (track: TrackInfo): TrackId | null => (track.draws === undefined ? track.id : track.draws);
+// The tracks whose tiles a track shows; of several each is a row.
+export const drawnOf = (track: TrackInfo): readonly TrackId[] => track.draws ?? [track.id];
 
 // One row of a tile. Aggregates are in columns of their own, exact events in start order.
 export interface SliceRow {

@@ -59,5 +59,7 @@ export interface Source {
   fidelity(trace: TraceId): Promise<Fidelity>;
   fidelityList(trace: TraceId, what: string, at: number): Promise<FidelityList>;
   cropUrl(trace: TraceId, from: number, until: number, format: string, tracks: TrackId[] | null): string;
+  // For all clients of the server.
+  close(trace: TraceId): Promise<void>;
   open(file: File, progress: (done: number, total: number) => void): Promise<TraceId>;
 }

@@ -299,6 +299,10 @@ export class HttpSource implements Source {
     return this.url("crop", { trace, from: whole(from), until: whole(until), format, tracks: tracks ? listOf(tracks) : undefined });
   }
 
+  async close(trace: number): Promise<void> {
+    await this.json("close", { trace }, undefined, "POST");
+  }
+
   open(file: File, progress: (done: number, total: number) => void): Promise<number> {
     return this.transport.upload(this.url("open", { name: file.name }), file, progress);
   }

@@ -38,7 +38,7 @@ export const nameBelow = ({ name, label, parent }: TrackInfo): string => (label 
 
 const OPEN_RANKS = 3; // of more, each is one row until it is opened
 
-// Of several traces each is a section: its devices and processes are below it, and collapsed it shows what its GPU does.
+// Of several traces each is a section: its devices and processes are below it, and collapsed it shows what its GPUs do.
 export function withSection(tracks: readonly TrackInfo[], traces: number): readonly TrackInfo[] {
   const roots = tracks.filter((track) => track.parent === null);
   const [first] = roots;
@@ -50,8 +50,9 @@ export function withSection(tracks: readonly TrackInfo[], traces: number): reado
     events: roots.reduce((sum, { events, derived }) => sum + (derived ? 0 : events), 0), on_lanes: 0,
     start: ends(({ start }) => start).reduce<number | null>((least, at) => (least === null || at < least ? at : least), null),
     end: ends(({ end }) => end).reduce<number | null>((most, at) => (most === null || at > most ? at : most), null),
-    busy: devices.length === 1 ? devices[0].busy : null, collapsed: traces > OPEN_RANKS, draws: devices.length === 1 ? devices[0].id : null,
-    detail: devices.length === 1 ? "What its GPU does: communication where nothing hides it, else compute and copies." : "Its processes and devices.",
+    busy: devices.length === 1 ? devices[0].busy : null, collapsed: traces > OPEN_RANKS, draws: devices.map(({ id }) => id),
+    detail: devices.length === 0 ? "Its processes and devices."
+      : `What its ${devices.length === 1 ? "GPU does" : "GPUs do, a row each"}: communication where nothing hides it, else compute and copies.`,
     ...(first.rank === undefined ? {} : { rank: first.rank }),
   };
   return [section, ...tracks.map((track) => (track.parent === null ? { ...track, parent: RANK_SECTION } : track))];

@@ -41,10 +41,10 @@ export class Axis {
     parent.append(this.canvas);
   }
 
-  draw(ticks: readonly Tick[], note: string, range: Range, pointer: { time: number; label: string } | null, theme: Theme, ratio: number): void {
-    const { canvas } = this;
-    const width = Math.round(canvas.clientWidth * ratio);
-    const height = Math.round(canvas.clientHeight * ratio);
+  // `canvas`: another one than that of the page.
+  draw(ticks: readonly Tick[], note: string, range: Range, pointer: { time: number; label: string } | null, theme: Theme, ratio: number, canvas = this.canvas): void {
+    const width = Math.round(this.canvas.clientWidth * ratio);
+    const height = Math.round(this.canvas.clientHeight * ratio);
     if (width === 0 || height === 0) return;
     if (canvas.width !== width || canvas.height !== height) {
       canvas.width = width;

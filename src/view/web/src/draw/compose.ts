@@ -78,11 +78,24 @@ export class Composer {
     const offset = scene.offset(track.trace);
     const from = scene.range.from - offset;
     const drawn = drawnOf(track);
-    const entries = drawn === null ? undefined : scene.tiles.ofTrack(track.trace, drawn, place.summary);
-    if (drawn === null) return;
-    cover(this.pieces, entries, zoomOf(nsPerPixel), from, scene.range.until - offset, (entry) => scene.tiles.touch(entry));
+    for (const [at, id] of drawn.entries()) {
+      cover(this.pieces, scene.tiles.ofTrack(track.trace, id, place.summary), zoomOf(nsPerPixel), from, scene.range.until - offset, (entry) => scene.tiles.touch(entry));
+      if (drawn.length === 1) this.rows(scene, place, y, top, 0, place.rows);
+      else this.rows(scene, place, y, top, at, at + 1);
+    }
+  }
+
+  // Rows [first, end) of a track, whose tiles are in `pieces`; of several tracks in one each is a row.
+  private rows(scene: Scene, place: Place, y: number, top: number, first: number, end: number): void {
+    const { list } = this;
+    const { ratio, width } = list;
+    const { track } = place;
+    const { theme } = scene;
+    const nsPerPixel = (scene.range.until - scene.range.from) / width;
+    const from = scene.range.from - scene.offset(track.trace);
+    const isWhole = end - first === place.rows;
     const inset = Math.max(1, Math.round(ratio));
-    for (let r = 0; r < place.rows; r++) {
+    for (let r = first; r < end; r++) {
       const rowY = y + Math.round(r * place.rowHeight * ratio) + inset;
       const rowHeight = Math.round(place.rowHeight * ratio) - inset;
       if (rowY >= list.height) break;
@@ -90,14 +103,16 @@ export class Composer {
       list.rows++;
       const box: RowBox = { width, y: rowY, height: rowHeight, top, from, scale: 1 / nsPerPixel, hit: theme.hit };
       if (track.kind === "counter") this.counterRow(scene, place, r, box);
-      else this.sliceRow(scene, place, r, box);
+      else this.sliceRow(scene, place, isWhole ? r : 0, box);
     }
+    const begin = y + (isWhole ? 0 : Math.round(first * place.rowHeight * ratio));
+    const bottom = isWhole ? y + Math.round(place.height * ratio) - Math.round(GAP * ratio) : y + Math.round(end * place.rowHeight * ratio);
     for (const piece of this.pieces) {
       if (piece.tile) continue;
       const x = Math.max(0, Math.floor((piece.from - from) / nsPerPixel));
       const right = Math.min(width, Math.ceil((piece.until - from) / nsPerPixel));
-      const bandY = Math.max(y + inset, top);
-      const band = y + trackHeight - Math.round(GAP * ratio) - bandY;
+      const bandY = Math.max(begin + inset, top);
+      const band = bottom - bandY;
       if (band > 0) list.hatches.add(x, bandY, right - x, band, theme.hatch);
     }
   }
@@ -167,7 +182,7 @@ export function spotOf(list: DrawList, scene: Scene, event: Pick<EventRef, "trac
   const right = Math.max(-16, Math.min(width + 16, Math.ceil(left + event.duration * scale)));
   const spots: Spot[] = [];
   const add = (place: Place, top: number): void => {
-    const row = place.rows === 1 ? 0 : Math.min(event.depth, place.rows - 1);
+    const row = place.rows === 1 ? 0 : Math.min(Math.max(0, event.depth), place.rows - 1);
     const y = top + Math.round(place.y * ratio) + Math.round(row * place.rowHeight * ratio);
     spots.push({ x, y, width: Math.max(Math.round(3 * ratio), right - x), height: Math.round(place.rowHeight * ratio) });
   };
@@ -184,8 +199,7 @@ export function wantsOf(places: readonly Place[], scene: Scene, width: number): 
     const id = `${track.trace}${summary ? "s" : "r"}`;
     let group = groups.get(id);
     if (!group) groups.set(id, (group = { trace: track.trace, summary, tracks: [] }));
-    const drawn = drawnOf(track);
-    if (drawn !== null && !group.tracks.includes(drawn)) group.tracks.push(drawn);
+    for (const drawn of drawnOf(track)) if (!group.tracks.includes(drawn)) group.tracks.push(drawn);
   }
   const { from, until } = scene.range;
   const z = zoomOf((until - from) / width);

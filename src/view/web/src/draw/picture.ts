@@ -18,13 +18,13 @@ function nameText(context: CanvasRenderingContext2D, name: string, room: number)
   return `${name.slice(0, size)}…`;
 }
 
-// `left`: px of the names. null: the browser has no canvas.
-export function viewPicture(list: DrawList, theme: Theme, texts: HTMLCanvasElement, axis: HTMLCanvasElement, names: readonly Named[], left: number): HTMLCanvasElement | null {
+// `left`: px of the names; `make`: of a canvas for the bars, and of the result. null: the browser has no canvas.
+export function viewPicture<T extends HTMLCanvasElement>(list: DrawList, theme: Theme, texts: T, axis: T, names: readonly Named[], left: number, make: () => T): T | null {
   const { ratio } = list;
   const [x, y] = [Math.round(left * ratio), axis.height];
-  const bars = document.createElement("canvas");
+  const bars = make();
   new Canvas2dBackend(bars).draw(list, theme.background);
-  const out = document.createElement("canvas");
+  const out = make();
   out.width = x + list.width;
   out.height = y + list.height;
   const context = out.getContext("2d", { alpha: false });

@@ -14,6 +14,7 @@ import { scale } from "../scale";
 import { themeOf, withAlpha, type Theme } from "./color";
 import { Composer, paintRange, spotOf, wantsOf, type Scene, type Spot } from "./compose";
 import { DrawList, type Band } from "./list";
+import { SvgCanvas } from "./svg";
 import { Overview } from "./overview";
 import { TextPainter } from "./text";
 import { formatDuration, formatTime, type Tick } from "./ticks";
@@ -256,11 +257,27 @@ export class View {
   // What is in view as one picture, with the names of the tracks in a column of `left` px.
   asPicture(left: number): HTMLCanvasElement | null {
     this.frame();
-    const { list, text, axis, app } = this;
-    const { pinnedHeight } = app.layout();
-    const names = this.seen.map((place) => ({ place, y: place.pinned ? place.y : pinnedHeight + place.y - app.state.scroll.value }));
-    names.sort((a, b) => Number(a.place.pinned) - Number(b.place.pinned));
-    return viewPicture(list, this.colors, text.canvas, axis.canvas, names, left);
+    const { list, text, axis } = this;
+    return viewPicture(list, this.colors, text.canvas, axis.canvas, this.named(), left, () => document.createElement("canvas"));
+  }
+
+  // The same as SVG.
+  asSvg(left: number, title: string): string | null {
+    this.frame();
+    const { list, axis, app, colors } = this;
+    const make = (): HTMLCanvasElement & SvgCanvas => new SvgCanvas() as unknown as HTMLCanvasElement & SvgCanvas;
+    const [texts, times] = [make(), make()];
+    const { ticks, note } = axisTicks(app.state, this.canvas.clientWidth);
+    new TextPainter(texts).draw(list, colors, app.names);
+    axis.draw(ticks, note, app.state.range.value, null, colors, list.ratio, times);
+    return viewPicture(list, colors, texts, times, this.named(), left, make)?.text(title, list.ratio) ?? null;
+  }
+
+  // Tracks in view and their y, pinned ones last: these lie above others.
+  private named(): { place: Place; y: number }[] {
+    const { pinnedHeight } = this.app.layout();
+    return this.seen.map((place) => ({ place, y: place.pinned ? place.y : pinnedHeight + place.y - this.app.state.scroll.value }))
+      .sort((a, b) => Number(a.place.pinned) - Number(b.place.pinned));
   }
 
   private tell(): void {

@@ -66,21 +66,22 @@ function tabAfter(tab: Tab | null, shut: boolean, change: "event" | "area"): Tab
   return change === "event" ? "details" : "selection";
 }
 
+const shut = signal(false); // the user closed the pane, and did not open it again
+
 function attachOpening(app: App): void {
   const { state } = app;
-  let shut = false;
   let first = true;
   let selected = state.selected.peek();
   let area = state.area.peek();
   let tab = state.tab.peek();
   effect(() => {
     const now = { selected: state.selected.value, area: state.area.value, tab: state.tab.value };
-    if (now.tab !== tab) shut = now.tab === null; // the user closed it, or opened it again
+    if (now.tab !== tab) shut.value = now.tab === null;
     if (!first && now.tab === "start" && tab !== "start") rememberStart(false);
     if (!first && now.tab === null && tab === "start") rememberStart(true);
     if (first) first = false;
-    else if (now.area !== area && now.area) state.tab.value = tabAfter(now.tab, shut, "area");
-    else if (now.selected !== selected && now.selected.length) state.tab.value = tabAfter(now.tab, shut, "event");
+    else if (now.area !== area && now.area) state.tab.value = tabAfter(now.tab, shut.peek(), "area");
+    else if (now.selected !== selected && now.selected.length) state.tab.value = tabAfter(now.tab, shut.peek(), "event");
     ({ selected, area } = now);
     tab = state.tab.peek();
   });

@@ -69,16 +69,27 @@ function Options({ about }: { about: ReportAbout }): JSX.Element {
         if (words) return <Words key={name} name={name} value={value} words={words.split(", ")} onChange={(next) => set(name, next)} />;
         return (
           <label key={name} class="pick" title={meaning}>
-            <span>{name}</span>
+            <span>{labelOf(name, kind, meaning)}</span>
             {kind === "flag"
               ? <input type="checkbox" checked={value !== ""} onChange={(event) => set(name, event.currentTarget.checked ? "1" : "")} />
-              : <input type="text" size={9} value={value} placeholder={fallback} onChange={(event) => set(name, event.currentTarget.value)} />}
+              : <input type="text" size={9} value={value} placeholder={fallback || exampleOf(meaning)} onChange={(event) => set(name, event.currentTarget.value)} />}
           </label>
         );
       })}
     </>
   );
 }
+
+const SHORT = 28; // letters: columns of longer texts share the room that is left
+
+// Of a flag what it does, up to the details; else the name, as a field has little room.
+const labelOf = (name: string, kind: string, meaning: string): string => {
+  const text = kind === "flag" ? meaning.replace(/[;:,].*/, "") : name === "gpu" ? "GPU" : name.replaceAll("-", " ");
+  return text.charAt(0).toUpperCase() + text.slice(1).replaceAll("_", " ");
+};
+
+// "only these ranks: 0,3"
+const exampleOf = (meaning: string): string => /: ([^ ;:]{1,9})$/.exec(meaning)?.[1] ?? "";
 
 // A list of some of the words; in their order, so that one choice is one question.
 function Words({ name, value, words, onChange }: { name: string; value: string; words: string[]; onChange(value: string): void }): JSX.Element {
@@ -199,8 +210,10 @@ function Table(props: Shown & { children: ComponentChildren }): JSX.Element {
     const { name, type, meaning } = column;
     if (table.rows.every((row) => row[c] === null)) return [];
     const wide = type === "text";
+    const letters = wide ? table.rows.reduce((most, row) => Math.max(most, String(row[c] ?? "").length), name.length + 2) : 0;
+    const width = letters > SHORT ? null : wide ? 7.5 * letters + 16 : Math.max(WIDTHS[type] ?? 80, 8 * name.length + 26);
     return [{
-      id: name, title: name.replaceAll("_", " "), hint: meaning, right: !wide, ...(wide ? {} : { width: Math.max(WIDTHS[type] ?? 80, 8 * name.length + 26) }),
+      id: name, title: name.replaceAll("_", " "), hint: meaning, right: !wide, ...(width === null ? {} : { width }),
       value: (row: Row) => cellKey(row[c] ?? null, type),
       cell: (row: Row) => {
         const text = shortText(row[c] ?? null, type);

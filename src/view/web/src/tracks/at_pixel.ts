@@ -2,7 +2,7 @@
 import type { Core } from "../app";
 import { hitRow, nearestEdge, touchesAggregate, type RowHit } from "./hit";
 import type { Place } from "./layout";
-import type { EventRef, SliceRow, TraceId } from "../data/model";
+import type { EventRef, SliceRow, TraceId, TrackId } from "../data/model";
 import { drawnOf, TILE_COLUMNS } from "../data/model";
 import { spanOf, timeAt } from "../tools/nav";
 
@@ -42,13 +42,19 @@ interface LoadedRow {
   i: number;
 }
 
+// The track whose tiles are at a row.
+function drawnAt(place: Place, row: number): TrackId | undefined {
+  const drawn = drawnOf(place.track);
+  return drawn[drawn.length > 1 ? row : 0];
+}
+
 // The row of the most detailed loaded tile at a time, beginning with the drawn zoom.
 function loadedRow(app: Core, spot: Spot, time: number, nsPerPx: number): LoadedRow | null {
   const place = spot.place;
   if (!place || place.track.kind === "counter") return null;
   const { trace } = place.track;
-  const id = drawnOf(place.track);
-  if (id === null) return null;
+  const id = drawnAt(place, spot.depth);
+  if (id === undefined) return null;
   const ideal = Math.max(0, Math.min(54, Math.floor(Math.log2(nsPerPx))));
   for (let off = 0; off <= 54; off++) {
     for (const z of off === 0 ? [ideal] : [ideal - off, ideal + off]) {
@@ -81,7 +87,7 @@ export function hitAt(app: Core, spot: Spot, width: number): Hit | null {
     return { exact: false, row: hit.row, longest: hit.longest, count: hit.count, from: hit.from + offset, until: hit.until + offset };
   }
   const { trace, events_kind } = place.track;
-  const id = drawnOf(place.track) ?? place.track.id;
+  const id = drawnAt(place, spot.depth) ?? place.track.id;
   return { exact: true, event: { trace, track: id, kind: events_kind ?? "slice", row: hit.row,
     depth: place.summary ? -1 : spot.depth, start: hit.start, duration: hit.duration, name: hit.name } };
 }

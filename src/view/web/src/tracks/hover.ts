@@ -5,7 +5,7 @@ import { hitAt, offsetOf, spotAt, type Hit, type Spot } from "./at_pixel";
 import { formatCount, formatDuration, formatShort, formatValue } from "../format";
 import { lastNotAbove } from "./hit";
 import type { EventRef, SeriesInfo } from "../data/model";
-import { drawnOf, TILE_COLUMNS } from "../data/model";
+import { TILE_COLUMNS } from "../data/model";
 import { sameEvent } from "../tools/select_actions";
 import type { ToolPlace } from "../tools/tools";
 
@@ -17,8 +17,8 @@ function counterText(app: App, spot: Spot): string | null {
   const ideal = Math.max(0, Math.min(54, Math.floor(Math.log2(app.hands.nsPerPx()))));
   for (const z of Array.from({ length: 55 }, (_, k) => k).sort((a, b) => Math.abs(a - ideal) - Math.abs(b - ideal))) {
     const i = Math.floor(time / (TILE_COLUMNS * 2 ** z));
-    const tile = app.tiles.get(track.trace, drawnOf(track) ?? track.id, z, i, spot.place?.summary ?? false)
-      ?? app.tiles.get(track.trace, drawnOf(track) ?? track.id, z, i, false);
+    const tile = app.tiles.get(track.trace, track.id, z, i, spot.place?.summary ?? false)
+      ?? app.tiles.get(track.trace, track.id, z, i, false);
     if (!tile || tile.series.length === 0) continue;
     const shown = spot.place?.collapsed ? track.series.map((_, k) => k) : [spot.depth];
     const texts = shown.slice(0, 8).map((k) => seriesText(tile.series[k], track.series?.[k], Math.floor(time / 2 ** z) - i * TILE_COLUMNS));

@@ -1,6 +1,6 @@
 // The position of each track: from sections, collapse, hiding, pins, filter and order. Pure: tracks and state in,
 // places out.
-import type { TrackInfo } from "../data/model";
+import { drawnOf, type TrackInfo } from "../data/model";
 import { scaled } from "../scale";
 import { trackKey, type State, type TrackKey } from "../state";
 import { isFilter, parseFilter, type Term } from "./filter";
@@ -61,6 +61,7 @@ export function choicesOf(state: State): LayoutChoices {
 // px, of letters of the usual size
 const ROW_HEIGHT = 18;
 export const SECTION_HEIGHT = 26;
+const DEVICE_HEIGHT = 8; // at least, of each GPU in the row of a rank
 export const SUMMARY_HEIGHT = 22;
 const SERIES_HEIGHT = 40;
 export const GAP = 3; // below each track, whatever the letters
@@ -171,7 +172,8 @@ function placeOf(node: Node, depth: number, choices: LayoutChoices, pinned: bool
     key, track, depth, y: 0, height: 0, rowHeight: scaled(ROW_HEIGHT), rows: Math.max(1, track.rows), summary: false, collapsed, pinned,
   };
   if (track.kind === "section") {
-    Object.assign(place, { rows: 1, summary: true, rowHeight: scaled(SECTION_HEIGHT) - GAP });
+    const rows = Math.max(1, drawnOf(track).length);
+    Object.assign(place, { rows, summary: true, rowHeight: Math.max(scaled(SECTION_HEIGHT) / rows, rows > 1 ? scaled(DEVICE_HEIGHT) : 0) - GAP / rows });
   } else if (track.kind === "counter") {
     place.rows = collapsed ? 1 : Math.max(1, track.series?.length ?? 1);
     place.rowHeight = scaled(collapsed ? SUMMARY_HEIGHT : SERIES_HEIGHT);

@@ -4,12 +4,14 @@ import type { JSX, TargetedKeyboardEvent } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { App } from "../app";
 import { copyText } from "../panels/clipboard";
-import type { TrackInfo } from "../data/model";
+import type { TraceInfo, TrackInfo } from "../data/model";
+import { messageOf } from "../data/request";
 import { offsetOf, showRange } from "../tools/navigate";
 import {
   canCollapse, countHidden, hide, isCollapsed, isPinned, keyOf, moveBefore, moveBy, setCollapsed, showHidden, showHiddenOf, showOnly, siblingsOf, toggleCollapsed, togglePinned, tracksBelow,
 } from "./actions";
 import { tracksOf } from "../tools/select";
+import { say } from "../tools/select_actions";
 
 interface Menu {
   track: TrackInfo;
@@ -69,8 +71,20 @@ function itemsOf(app: App, track: TrackInfo): Item[] {
       state.tab.value = "selection";
     });
   }
+  const session = state.session.value;
+  const trace = session?.traces.find(({ id }) => id === track.trace);
+  if (session && trace && session.traces.length > 1 && !session.diff) add(`Close ${trace.name}`, () => void closeTrace(app, trace));
   add("Copy its name", () => void copyText(app, track.name, "the name of the track"));
   return items;
+}
+
+async function closeTrace(app: App, { id, name }: TraceInfo): Promise<void> {
+  try {
+    await app.source.close(id);
+    say(app, `${name} is closed.`);
+  } catch (error) {
+    say(app, messageOf(error), true);
+  }
 }
 
 export function TrackMenu({ app }: { app: App }): JSX.Element | null {

@@ -48,8 +48,9 @@ function useReport(app: App, trace: TraceInfo, name: string, options: Record<str
 function Summary({ app, trace }: { app: App; trace: TraceInfo }): JSX.Element {
   const summary = useReport(app, trace, "summary");
   const info = useReport(app, trace, "info");
-  const bySteps = useReport(app, trace, "breakdown", { by: "step" });
-  const steps = useReport(app, trace, "steps");
+  const how: Record<string, string> = guessed.value.has(trace.id) ? { step: "auto" } : {};
+  const bySteps = useReport(app, trace, "breakdown", { by: "step", ...how });
+  const steps = useReport(app, trace, "steps", how);
   const lists = useMemo(() => (bySteps.value && steps.value ? stepsOf(recordsOf(bySteps.value.tables, "breakdown"), recordsOf(steps.value.tables, "steps")) : []), [bySteps.value, steps.value]);
   if (summary.error || !summary.value) return trace.busy ? <p class="hint">The trace is being laid out …</p> : <div><Waiting asked={summary} what="the summary" /></div>;
   const { tables, trust } = summary.value;
@@ -63,7 +64,14 @@ function Summary({ app, trace }: { app: App; trace: TraceInfo }): JSX.Element {
         {devices.length === 0 && <p class="hint">No GPU activity is in this trace.</p>}
         <Findings app={app} trace={trace.id} findings={recordsOf(tables, "findings")} />
       </section>
-      {lists.length > 0 && <Steps app={app} trace={trace.id} lists={lists} />}
+      {lists.length > 0 && <Steps app={app} trace={trace.id} lists={lists} how={how} />}
+      {lists.length === 0 && devices.length > 0 && bySteps.value && steps.value && (
+        <section aria-label="Steps" class="startsteps">
+          <h4>Steps</h4>
+          {guessed.value.has(trace.id) ? <p class="hint">Nothing repeats often enough to guess steps from.</p>
+            : <p class="hint">The trace has no steps: no annotation such as ProfilerStep#1. <button type="button" class="small" onClick={() => { guessed.value = new Set(guessed.peek()).add(trace.id); }}>Guess them from what repeats</button></p>}
+        </section>
+      )}
     </div>
   );
 }
@@ -130,6 +138,7 @@ function Device({ app, trace, device, alone }: { app: App; trace: TraceId; devic
 
 // ---- steps ----
 
+const guessed = signal<ReadonlySet<TraceId>>(new Set()); // traces without steps, where a user wants a guess
 const shownStep = signal<{ trace: TraceId; step: Step } | null>(null);
 
 function chooseStep(app: App, trace: TraceId, step: Step): void {
@@ -140,7 +149,7 @@ function chooseStep(app: App, trace: TraceId, step: Step): void {
   app.state.range.value = { from: step.start + offset - room, until: until + offset + room };
 }
 
-function Steps({ app, trace, lists }: { app: App; trace: TraceId; lists: Step[][] }): JSX.Element {
+function Steps({ app, trace, lists, how }: { app: App; trace: TraceId; lists: Step[][]; how: Record<string, string> }): JSX.Element {
   const [device, setDevice] = useState(0);
   const steps = lists[device] ?? lists[0] ?? [];
   const median = useMemo(() => medianStep(steps), [steps]);
@@ -154,7 +163,7 @@ function Steps({ app, trace, lists }: { app: App; trace: TraceId; lists: Step[][
         {lists.length > 1 && <Choice label="of" value={String(device)} options={lists.map((list, k) => [String(k), `GPU ${list[0]?.device ?? "?"}`] as const)} onChange={(k) => setDevice(Number(k))} />}
       </h4>
       <StepStrip steps={steps} chosen={chosen} onChoose={onChoose} />
-      {chosen && median && <StepChange key={`${chosen.start}`} app={app} trace={trace} step={chosen} median={median} onChoose={onChoose} />}
+      {chosen && median && <StepChange key={`${chosen.start}`} app={app} trace={trace} step={chosen} median={median} how={how} onChoose={onChoose} />}
       <div class="stepgrid" style={{ height: gridHeight(steps.length) }}><StepTable steps={steps} chosen={chosen} onChoose={onChoose} onPart={onPart} /></div>
     </section>
   );

@@ -72,7 +72,13 @@ export function stepsOf(breakdown: readonly Fields[], steps: readonly Fields[]):
     list.push({ ...place, ...parts, name: textOf(row, "step"), start, duration: durations.get(`${row.rank} ${start}`) ?? null });
     devices.set(key, list);
   }
-  return [...devices.values()].map((list) => list.sort((a, b) => a.start - b.start));
+  return [...devices.values()].map((list) => numbered(list.sort((a, b) => a.start - b.start)));
+}
+
+// Steps of one name, as guessed ones are, get numbers.
+function numbered(steps: Step[]): Step[] {
+  const isOne = steps.length > 1 && steps.every(({ name }) => name === steps[0]?.name);
+  return isOne ? steps.map((step, at) => ({ ...step, name: `${step.name} #${at + 1}` })) : steps;
 }
 
 // A step is as long as its annotation, or where none is known as what its GPU activities span.

@@ -92,12 +92,13 @@ const CHANGES: Column<Change>[] = [
 ];
 
 // What the step has more and less than the median one.
-export function StepChange({ app, trace, step, median, onChoose }: { app: App; trace: TraceId; step: Step; median: Step; onChoose: (step: Step) => void }): JSX.Element {
+// `how`: options of the reports that say what a step is.
+export function StepChange({ app, trace, step, median, how, onChoose }: { app: App; trace: TraceId; step: Step; median: Step; how: Record<string, string>; onChoose: (step: Step) => void }): JSX.Element {
   const [by, setBy] = useState<By>("gpu");
   const [sort, setSort] = useState<Sort>({ id: "", down: true });
   const { report, options, name, value } = REPORTS[by];
   const asked = useRequest<ReportTable[]>(step === median ? null : `${trace}/${report}/${step.start}/${median.start}`, async (signal) =>
-    (await app.source.report(trace, report, { ...options, of_steps: `${step.start},${median.start}` }, signal)).tables);
+    (await app.source.report(trace, report, { ...options, ...how, of_steps: `${step.start},${median.start}` }, signal)).tables);
   const changes = useMemo(() => (asked.value ? changesOf(recordsOf(asked.value, report), name, value, step, median).slice(0, MOST_CHANGES) : []), [asked.value, by, step, median]);
   const change = lengthOf(step) - lengthOf(median);
   return (
