@@ -1,7 +1,7 @@
 /* fuzz_fix.c - libFuzzer target: `heddle fix` from a file to a file
  *
- * Properties: it never crashes; what it writes is read without a repair, has all slices, and lost no more than the input: a key
- * that an object has twice stays.
+ * Properties: it never crashes; what it writes is read without a repair, has all slices, and lost no more than the
+ * input: a key that an object has twice stays.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 """Build a Meson build as far as some of its tests need it: what is not a test, and the tests that are run. A build of all
 has two hundred programs more: tests for sanitizers, and benchmarks. Where files cannot be compiled together (tools/grouped.py)
-they are compiled one by one, so that what is printed is about one file.
+they are compiled one by one.
 
 usage: build_for.py MESON BUILD_DIR [OPTION OF MESON TEST...]
 """
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -26,13 +27,19 @@ def targets(meson, build, options):
 def main():
     meson, build = sys.argv[1], Path(sys.argv[2])
     ninja = ["ninja", "-C", build, *sorted(targets(meson, build, sys.argv[3:]))]
-    status = subprocess.run(ninja).returncode
-    options = json.loads((build / "meson-info/intro-buildoptions.json").read_text())
-    if status and any(option["name"] == "grouped" and option["value"] for option in options):
-        print("compiling file by file")
-        subprocess.run([meson, "configure", build, "-Dgrouped=false"], check=True)
-        status = subprocess.run(ninja).returncode
-    return status
+    done = subprocess.run(ninja)
+    if done.returncode == 0:
+        return 0
+    done = subprocess.run([*ninja, "-k", "0"], stdout=subprocess.PIPE, text=True)
+    groups = re.findall(r"FAILED: .*grouped_(\w+)\.c\.o", done.stdout)
+    if groups:
+        folder = build / "src/grouped"
+        with open(folder / "apart.txt", "a", encoding="utf-8") as apart:
+            apart.writelines(line.split('"')[1] + "\n" for group in groups for line in open(folder / (group + ".c"), encoding="utf-8"))
+        print("compiling one by one what cannot be compiled together:", *groups)
+        subprocess.run([meson, "setup", "--reconfigure", build], check=True, stdout=subprocess.DEVNULL)
+        done = subprocess.run(ninja)
+    return done.returncode
 
 
 if __name__ == "__main__":

@@ -5,11 +5,11 @@ and its headers.
 usage: grouped.py FOLDER NAME FILE...
 
 Writes FOLDER/NAME_N.c, each of which includes its files, and prints the paths of what is to be compiled instead of FILE...:
-the groups, and the files that stand alone. Meson runs it, with -Dgrouped=true, for the tests' builds; tools/build_for.py
-compiles file by file where a group cannot be compiled.
+the groups, and the files that stand alone. Meson runs it, with -Dgrouped=true, for the tests' builds. Where a group cannot be
+compiled, tools/build_for.py writes its files to FOLDER/apart.txt, and they are compiled one by one.
 
 Files of a group define nothing of the same name at file scope. No macro of one is a word of another, and none defines what a
-header declares or has as a macro: a header may come after it.
+header declares or has as a macro: a header may come after it. A file whose macros put names together stands alone.
 """
 import re
 import subprocess
@@ -50,6 +50,7 @@ class Source:
         self.path = path
         code = CODE.sub(lambda match: "\n" * match[0].count("\n") if match[0][0] == "/" else '""', path.read_text())
         self.words, self.system, self.macros = words(code), SYSTEM.findall(code), set(MACRO.findall(code))
+        self.alone = "##" in code
         self.defined = self.macros | enumerators(code) | {name for find in DEFINED for name in find.findall(code)}
 
     def goes_with(self, other):
@@ -69,21 +70,23 @@ def main():
     folder, name, sources = Path(sys.argv[1]), sys.argv[2], [Source(Path(path)) for path in sys.argv[3:]]
     declared, groups = declared_by_headers(sources), []
     for source in sources:
-        alone = source.defined & declared
+        alone = source.alone or source.defined & declared
         group = None if alone else next((g for g in groups if len(g) < MOST and all(map(source.goes_with, g))), None)
         if group:
             group.append(source)
         else:
             groups.insert(len(groups) if alone else 0, [source] * (MOST if alone else 1))
     folder.mkdir(parents=True, exist_ok=True)
+    apart = (folder / "apart.txt").read_text().split() if (folder / "apart.txt").exists() else []
     for n, group in enumerate(groups):
-        files = list(dict.fromkeys(source.path for source in group))
-        if len(files) > 1:
-            path = folder / f"{name}_{n}.c"
-            text = "".join(f'#include "{file}"\n' for file in files)
-            if not path.exists() or path.read_text() != text:
-                path.write_text(text)
-        print(path if len(files) > 1 else files[0])
+        files, path = list(dict.fromkeys(source.path for source in group)), folder / f"{name}_{n}.c"
+        if len(files) == 1 or str(files[0]) in apart:
+            print(*files, sep="\n")
+            continue
+        text = "".join(f'#include "{file}"\n' for file in files)
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+        print(path)
 
 
 if __name__ == "__main__":

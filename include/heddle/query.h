@@ -11,8 +11,8 @@
  *     hd_query_free(query);
  *
  * Nothing is loaded or copied: tables are virtual, and columns are decoded when a statement uses them.
- * docs/reference/query-tables.md and the table `heddle_tables` list the tables. All is read only: statements that write, attach
- * a file or load an extension are refused.
+ * docs/reference/query-tables.md and the table `heddle_tables` list the tables. All is read only: statements that
+ * write, attach a file or load an extension are refused.
  *
  * A query is used by one thread at a time, except for hd_query_interrupt.
  */

@@ -16,8 +16,8 @@
 
 typedef struct arrow_texts arrow_texts;
 
-/* The strings of a trace in the order of their bytes. `used` (by string id, NULL: all): which are in it. Errors: MEMORY,
- * LIMIT. */
+/* The strings of a trace in the order of their bytes. `used` (by string id, NULL: all): which are in it. Errors:
+ * MEMORY, LIMIT. */
 hd_status arrow_texts_of_trace(arrow_texts **out, const hd_trace *trace, const uint8_t *used, hd_error *err);
 /* A list of texts. */
 typedef hd_string arrow_text_at(const void *user, uint32_t index);

@@ -113,7 +113,8 @@ static const arrow_table tables[] = {
      .open = arrow_open_launches, .count = arrow_count_launches},
     {{"stacks", "call stacks as a tree of frames", stacks}, ARROW_ROWS, .fields = arrow_stack_fields,
      .open = arrow_open_stacks, .count = arrow_count_stacks},
-    {{"strings", "every string that reading met, in the order of their bytes; several threads may have read ahead into text that has no events", strings}, ARROW_ROWS,
+    {{"strings", "every string that reading met, in the order of their bytes; "
+                 "several threads may have read ahead into text that has no events", strings}, ARROW_ROWS,
      .fields = arrow_string_fields, .open = arrow_open_strings, .count = arrow_count_strings},
     {{"metadata", "top-level keys of the input", metadata}, ARROW_ROWS, .fields = arrow_metadata_fields,
      .count = arrow_count_metadata},

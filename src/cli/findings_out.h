@@ -7,8 +7,8 @@
 
 /* Whether a table has findings: the columns code, finding, advice and saves. */
 bool cli_is_findings(const hd_table *table);
-/* Prints words on lines as wide as the terminal, each line behind `indent` blanks, the first behind `head`; of more than
- * `most` lines (0: any) the last ends with an ellipsis. Returns how many lines. */
+/* Prints words on lines as wide as the terminal, each line behind `indent` blanks, the first behind `head`; of more
+ * than `most` lines (0: any) the last ends with an ellipsis. Returns how many lines. */
 unsigned cli_print_wrapped(cli_run *run, const char *head, const char *text, size_t size, unsigned indent,
                            unsigned most);
 /* The same, but a text of more lines ends with the last clause that fits, and a full stop; if not even the first

@@ -1,8 +1,8 @@
 /* pprof.c - a flame as a profile of pprof (profile.proto)
  *
  * A frame is a function and a location of the same number, a stack a sample with its locations from the last frame to
- * the root, and two values: its weight, and the number of activities, slices or samples in it. The first is the default.
- * The bytes follow the order of the stacks, and have no time, so that equal flames are equal files.
+ * the root, and two values: its weight, and the number of activities, slices or samples in it. The first is the
+ * default. The bytes follow the order of the stacks, and have no time, so that equal flames are equal files.
  */
 #include <stdlib.h>
 

@@ -20,7 +20,8 @@ void hd_json_put_value(hd_json_out *out, const hd_builder *builder, hd_value val
 /* Among tracks: where the processes of devices begin, and below all others those of monitors. */
 enum { HD_SORT_DEVICES = 5000000, HD_SORT_MONITORS = 6000000 };
 
-/* Rows of a kind follow one another by number: `first` and up; numbers that are too large for a place share the last. */
+/* Rows of a kind follow one another by number: `first` and up; numbers that are too large for a place share the
+ * last. */
 static inline void hd_sort_numbered(hd_builder *builder, uint32_t track, int64_t first, int64_t number)
 {
     hd_builder_sort_track(builder, track, number > INT64_MAX - first ? INT64_MAX : first + number);

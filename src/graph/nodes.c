@@ -275,8 +275,8 @@ static bool make_queues(graph_maker *m)
         };
     }
     if (fine) {
-        /* Activities that start together are in the order of their launches, else of their ends: that of the file differs
-         * by format. */
+        /* Activities that start together are in the order of their launches, else of their ends: that of the file
+         * differs by format. */
         HD_SORT_RUNS(list, spare, count, x, y,
                      x->lane != y->lane           ? x->lane < y->lane
                      : x->start != y->start       ? x->start < y->start

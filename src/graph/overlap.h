@@ -5,8 +5,8 @@
 #include "heddle/analysis/graph.h"
 #include "model/trust/trust.h"
 
-/* How long a node runs before the previous one of its queue ends, if that may be so where the queue is in order: it ends
- * last, and its own time begins with the end of the previous one. Else 0. */
+/* How long a node runs before the previous one of its queue ends, if that may be so where the queue is in order: it
+ * ends last, and its own time begins with the end of the previous one. Else 0. */
 static inline int64_t graph_overlap(const hd_graph *g, uint32_t node)
 {
     if (node < g->first_work || !hd_graph_has_lane_edge(g, node)) return 0;

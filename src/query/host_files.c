@@ -1,7 +1,7 @@
 /* host_files.c - SQLite's files in WebAssembly: temporary ones, which are memory of the host
  *
- * SQLite is built without an operating system (SQLITE_OS_OTHER). Databases are in memory, and only sorts and tables that
- * a statement makes for itself are files (query/spill.c counts them).
+ * SQLite is built without an operating system (SQLITE_OS_OTHER). Databases are in memory, and only sorts and tables
+ * that a statement makes for itself are files (query/spill.c counts them).
  */
 #include <errno.h>
 #include <sqlite3.h>

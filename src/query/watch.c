@@ -1,5 +1,5 @@
-/* watch.c - limits a statement's time: a thread interrupts SQLite when the time is up; where no thread can be started, the
- * progress handler does, which comes too late for a step of our own that takes long
+/* watch.c - limits a statement's time: a thread interrupts SQLite when the time is up; where no thread can be
+ * started, the progress handler does, which comes too late for a step of our own that takes long
  *
  * SQLite checks sqlite3_interrupt at each jump of its program, and calls a progress handler after a number of steps,
  * each of which may take long with large values. Our own loops within one step call query_stopped.

@@ -1,8 +1,8 @@
 /* live.c - what processes have in memory when they end
  *
  * Each session of a process of the command sends us the memory of its rings (heddle/session.h, "Recorders"). A thread
- * receives them while the command runs, and completes the capture of each process that has ended, whether it was killed,
- * or ended by _exit or exec.
+ * receives them while the command runs, and completes the capture of each process that has ended, whether it was
+ * killed, or ended by _exit or exec.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -29,7 +29,8 @@ void engines_settle(const engines *e, replay *r, uint32_t node);
 /* The part that the link leaves to each direction while both copy, from all copies of the trace. false: no memory. */
 bool engines_find_link(replay *r);
 
-/* Whether a copy may not begin at *start. Then *start is when to try again, *behind the copy that uses the engine until then. */
+/* Whether a copy may not begin at *start. Then *start is when to try again, *behind the copy that uses the engine
+ * until then. */
 bool engines_wait(int64_t *start, uint32_t *behind, const engines *e, const replay *r, const replay_times *times,
                   const uint8_t *states, const uint32_t *afters, uint32_t node);
 /* Begins a copy; returns its end. *moved: the copy whose end changes because of it; its node HD_NONE: none. */

@@ -2,7 +2,8 @@
  *
  * Frames    a frame that is an address becomes the functions there, the outermost first; the others stay. Equal frames
  *           under one caller are one node then.
- * Ids       nodes get new ones, and every `sf` is mapped. An `sf` without a frame becomes 0, which is not a frame either:
+ * Ids       nodes get new ones, and every `sf` is mapped. An `sf` without a frame becomes 0, which is not a frame
+ * either:
  *           unchanged it could refer to a new frame. If there are ids that cannot be mapped (`esf`, events whose
  *           arguments are one text) the old frames stay, along with the new ones.
  * Texts     the argument "stack", frames joined by ';', as `heddle merge` writes it, is rewritten

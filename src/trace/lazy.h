@@ -82,9 +82,10 @@ typedef struct hd_block_room {
 } hd_block_room;
 
 /* As hd_trace_block_at, hd_trace_columns_at and hd_trace_block_of, for callers that visit blocks in order: the block is
- * valid until the next call with this room. When the memory limit is reached, and unless hd_trace_keep_visited was called, blocks of a store are decoded into the
- * room and not kept, and blocks of a temporary file are released after the visit, so that the memory of a walk does not
- * grow with the trace. hd_walk_end frees the room, which may then be used again. */
+ * valid until the next call with this room. When the memory limit is reached, and unless hd_trace_keep_visited was
+ * called, blocks of a store are decoded into the room and not kept, and blocks of a temporary file are released after
+ * the visit, so that the memory of a walk does not grow with the trace. hd_walk_end frees the room, which may then
+ * be used again. */
 const hd_block *hd_walk_block(hd_block_room *room, const hd_trace *trace, hd_kind kind, size_t index);
 const hd_block *hd_walk_columns(hd_block_room *room, const hd_trace *trace, hd_kind kind, size_t index);
 const hd_block *hd_walk_row(uint32_t *out_row, hd_block_room *room, const hd_trace *trace, hd_kind kind, uint64_t row);

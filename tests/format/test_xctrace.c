@@ -1,4 +1,5 @@
-/* test_xctrace.c - XML that is refused as an export of xctrace, or is one long token; test_importers.c has the fixtures */
+/* test_xctrace.c - XML that is refused as an export of xctrace, or is one long token; test_importers.c has the
+ * fixtures */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>

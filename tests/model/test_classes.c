@@ -132,7 +132,8 @@ static void test_classes__each_rule_takes_its_own_pattern(void **state)
     }
 }
 
-/* What waits for an operation of XLA is none; a host's thread does no work of a device, whatever its slices are named. */
+/* What waits for an operation of XLA is none; a host's thread does no work of a device, whatever its slices are
+ * named. */
 static void test_classes__waits_and_threads_do_no_work(void **state)
 {
     hd_string none = {"", 0};

@@ -1,5 +1,5 @@
-/* test_query_limits.c - what bounds a statement within one step of SQLite: functions of texts.c, which answer as SQLite's
- * own do, temporary files, and a step that nothing ends
+/* test_query_limits.c - what bounds a statement within one step of SQLite: functions of texts.c, which answer as
+ * SQLite's own do, temporary files, and a step that nothing ends
  */
 #include <pthread.h>
 #include <setjmp.h>

@@ -469,8 +469,8 @@ static void test_hostile__a_file_too_large_is_refused(void **state)
     hd_view_free(view);
 }
 
-/* As many as this machine lets one process have, 10,000 at most: more than the server takes at a time. It drops those that
- * wait to make room for others. */
+/* As many as this machine lets one process have, 10,000 at most: more than the server takes at a time. It drops those
+ * that wait to make room for others. */
 static void test_hostile__a_flood_of_connections_passes(void **state)
 {
     (void)state;

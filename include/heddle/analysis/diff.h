@@ -26,8 +26,9 @@ typedef struct hd_diff hd_diff;
  * are compared; NULL: ProfilerStep#N. The caller frees it with hd_diff_side_free. */
 hd_status hd_diff_side_new(hd_diff_side **out, const char *step, hd_error *err);
 void hd_diff_side_free(hd_diff_side *side);
-/* Add a trace. If the side has that rank already, the trace is another run of it. `path` is how it is called. One thread at a time.
- * Errors: MEMORY, ARGUMENT (the step's pattern), LIMIT (2^32 slices); nothing may be added to the side then. */
+/* Add a trace. If the side has that rank already, the trace is another run of it. `path` is how it is called. One
+ * thread at a time. Errors: MEMORY, ARGUMENT (the step's pattern), LIMIT (2^32 slices); nothing may be added to the
+ * side then. */
 hd_status hd_diff_side_add(hd_diff_side *side, const hd_trace *trace, const char *path, hd_error *err);
 
 /* How many steps the side has, of all its ranks and runs; 0 without steps. */

@@ -91,7 +91,8 @@ void hd_flame_free(hd_flame *flame);
  * direction; a trace without a rank gets the number of traces added before it. GPU activities are leaves of their
  * stacks: "[GPU_Kernel]name", "[GPU_Memcpy]name", "[GPU_Memset]name"; a graph launch is "[GPU_Graph]call", a launch
  * whose activity is missing "[GPU_Launch_Pending]". Errors: of hd_attribute; ARGUMENT for patterns and times; LIMIT
- * (2^26 frames). After an error the flame can only be freed. Nothing to count is not an error: the flame stays empty. */
+ * (2^26 frames). After an error the flame can only be freed. Nothing to count is not an error: the flame stays
+ * empty. */
 hd_status hd_flame_add(hd_flame *flame, const hd_trace *trace, const hd_trace *cpu, const hd_attribution *attribution,
                        const hd_flame_options *options, hd_error *err);
 
@@ -117,7 +118,8 @@ typedef struct hd_flame_written {
     uint64_t stacks, bytes;
     uint64_t changed_names; /* frames whose names had to be changed. Folded: ';' (to ':'), control characters (to ' '),
                                broken UTF-8 (to U+FFFD), and the last space of a last frame "name 12" (to '_'), since
-                               readers would take the number as a weight. Speedscope, pprof: broken UTF-8, empty names */
+                               readers would take the number as a weight. Speedscope, pprof: broken UTF-8, empty
+                               names */
 } hd_flame_written;
 
 /* Whole or not at all; "-" is standard output. out may be NULL. Errors: IO, MEMORY. */

@@ -134,7 +134,8 @@ void hd_devices_free(hd_devices *devices);
 const hd_way *hd_devices_way(const hd_devices *devices, const char *name);
 
 /* Finds one of heddle's own files (`name`: "libheddle-cuda.so", "engine.html"): next to the running program, in
- * ../lib/heddle or ../share/heddle from there, in its build tree, or where heddle was installed. Writes the absolute path into `out`; false: nowhere. */
+ * ../lib/heddle or ../share/heddle from there, in its build tree, or where heddle was installed. Writes the absolute
+ * path into `out`; false: nowhere. */
 bool hd_devices_library(char *out, size_t size, const char *name);
 
 /* Finds a program on PATH and writes its absolute path into `out`; false: not found. */

@@ -1,7 +1,7 @@
 /* salvage.c - completes the file of a process that was killed, from the memory that it shared (live.c)
  *
- * In: the memfd, and the capture. Out: the capture with what it lacked, and an end. The memory is read like a file, into
- * a session of this process whose lanes have the same events; then the writer does what it would have done.
+ * In: the memfd, and the capture. Out: the capture with what it lacked, and an end. The memory is read like a file,
+ * into a session of this process whose lanes have the same events; then the writer does what it would have done.
  *
  * What the file has already is counted in it: the process may have been killed between a write and the note of it.
  */
@@ -153,8 +153,8 @@ static void note_chunk(salvage *s, unsigned type, uint32_t thread, const uint8_t
     note_list(s, type, &b);
 }
 
-/* Goes through the whole chunks of the file. What follows the last is a chunk that the process was killed in, and is cut
- * off, unless it is longer than a chunk: then something is damaged, and stays as it is. */
+/* Goes through the whole chunks of the file. What follows the last is a chunk that the process was killed in, and is
+ * cut off, unless it is longer than a chunk: then something is damaged, and stays as it is. */
 static hd_status scan(salvage *s)
 {
     session_file *file = &s->session->file;

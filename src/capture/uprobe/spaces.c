@@ -99,8 +99,8 @@ const uprobe_mapping *uprobe_process_at(uprobe_process *process, uint64_t addres
     return &process->mappings[at];
 }
 
-/* The instructions behind the call: add $8, %rsp, ret; or pop %rbp, ret. On aarch64 there is a frame pointer, which leads
- * on. */
+/* The instructions behind the call: add $8, %rsp, ret; or pop %rbp, ret. On aarch64 there is a frame pointer, which
+ * leads on. */
 static uprobe_code read_code(uint32_t pid, uint64_t address)
 {
     uprobe_code code = UPROBE_CODE_OTHER;

@@ -210,7 +210,8 @@ static void put_members(writer *w, hd_json_out *out, bool *first, const hd_event
     }
 }
 
-/* Arguments kept as text: the members of an object, which may be columns as well; or an element that was not an object. */
+/* Arguments kept as text: the members of an object, which may be columns as well; or an element that was not an
+ * object. */
 static void put_raw(writer *w, hd_json_out *out, const hd_event *e)
 {
     bool first = true;

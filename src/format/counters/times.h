@@ -25,8 +25,8 @@ typedef struct counters_times {
     uint32_t first;               /* string: what the first row is of; the next of it begins a new second */
 } counters_times;
 
-/* "2026/11/29 14:31:25.321", with or without a zone after it; "14:31:25" alone; a number: Unix seconds, or from 9 * 10^9 on
- * milliseconds, and so on. false: none, or of another clock than the first. */
+/* "2026/11/29 14:31:25.321", with or without a zone after it; "14:31:25" alone; a number: Unix seconds, or from 9 *
+ * 10^9 on milliseconds, and so on. false: none, or of another clock than the first. */
 bool counters_time_parse(counters_times *times, int64_t *out_ns, const char *text, size_t size);
 /* The same of a date and a time in two texts. */
 bool counters_time_of_two(counters_times *times, int64_t *out_ns, hd_string date, hd_string time);

@@ -1,4 +1,5 @@
-/* collectives.c - bytes, group and bandwidth factor of collectives: see "communication" in docs/reports/definitions.md */
+/* collectives.c - bytes, group and bandwidth factor of collectives: see "communication" in
+ * docs/reports/definitions.md */
 #include "model/collectives/collectives.h"
 
 #include <stdlib.h>

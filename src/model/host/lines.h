@@ -1,7 +1,7 @@
 /* lines.h - which line of the user's code a place on a thread, or a GPU activity, comes from
  *
- * In: a scope, places. Out: by place the Python frame of the user that is innermost around it; where none of the user is
- * around, that of a library (model/roles/frames.h). Frames are slices of Python functions, and those of the recorded
+ * In: a scope, places. Out: by place the Python frame of the user that is innermost around it; where none of the user
+ * is around, that of a library (model/roles/frames.h). Frames are slices of Python functions, and those of the recorded
  * stacks of slices (model/stacks/event_stacks.h). A profiler may name a frame by the line at which its function begins.
  */
 #ifndef HD_MODEL_HOST_LINES_H

@@ -1,7 +1,7 @@
 /* recorder.h - collectives as PyTorch's flight recorder has them
  *
- * In: a trace. Out: its entries, in the order of their rows. They are not GPU activities: a watchdog thread notices, up to
- * a second late, that a collective started or is complete.
+ * In: a trace. Out: its entries, in the order of their rows. They are not GPU activities: a watchdog thread notices,
+ * up to a second late, that a collective started or is complete.
  */
 #ifndef HD_MODEL_RECORDER_RECORDER_H
 #define HD_MODEL_RECORDER_RECORDER_H

@@ -23,8 +23,8 @@ typedef enum hd_frame_level {
     HD_FRAME_USER,    /* any other file of Python: the user's own */
 } hd_frame_level;
 
-/* Whether a file is one of these or in one of these folders, separated by ',', each from the root or from any folder on:
- * "fastops" has "fastops/add.py" and "/home/me/fastops/add.py". */
+/* Whether a file is one of these or in one of these folders, separated by ',', each from the root or from any folder
+ * on: "fastops" has "fastops/add.py" and "/home/me/fastops/add.py". */
 bool hd_frame_is_in(hd_string file, const char *folders);
 
 /* Profilers leave out the folders where Python finds modules, so that installed ones are known by their names. */

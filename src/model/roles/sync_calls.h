@@ -24,9 +24,9 @@ bool hd_is_pageable_copy(const hd_trace *trace, const hd_work *work);
  * calls a kernel runs that was launched by the call and ends in it. So it is with CUDA_LAUNCH_BLOCKING=1, and with
  * runtimes that launch synchronously. Cached with the launches. NULL: no memory. */
 const uint8_t *hd_blocking_names(const hd_trace *trace, const hd_launches *launches);
-/* Whether the call that launches this activity waits for it, whatever its name: a copy of pageable memory, a memset whose
- * call is not asynchronous and returns no earlier than the memset ends, or a kernel that ends within a call with one of
- * the names `blocking` (hd_blocking_names). */
+/* Whether the call that launches this activity waits for it, whatever its name: a copy of pageable memory, a memset
+ * whose call is not asynchronous and returns no earlier than the memset ends, or a kernel that ends within a call
+ * with one of the names `blocking` (hd_blocking_names). */
 bool hd_is_awaited(const hd_trace *trace, const hd_launches *launches, const uint8_t *blocking, const hd_work *work);
 
 #endif

@@ -21,15 +21,15 @@ typedef enum gpu_doubt_code {
                          take */
     GPU_DOUBT_BEYOND, /* activities that end beyond GPU_LAST_TIME, where their ends are held */
     GPU_DOUBT_FAR,    /* activities far outside the time of all launches */
-    GPU_DOUBT_OVERLAP,    /* activities that run within another one of their stream, which runs sequentially */
-    GPU_DOUBT_TOO_LONG,   /* activities out of all proportion to others of their name */
-    GPU_DOUBT_UNRECORDED, /* launches whose activities were not recorded, while those of later ones were */
-    GPU_DOUBT_STEPS,      /* steps without activities although they launch some, while other steps have some */
-    GPU_DOUBT_GRAPHS,     /* launches of graphs with fewer activities than others of the same graph */
-    GPU_DOUBT_NO_TIME,    /* activities without times from the profiler: they are in no figure */
-    GPU_DOUBT_NO_END,     /* activities without an end: they count as 0 ns */
-    GPU_DOUBT_EARLY,      /* activities that begin before their launch */
-    GPU_DOUBT_NO_CALLS, /* activities of processes, or devices, of which no call was recorded, while those of others were */
+    GPU_DOUBT_OVERLAP,     /* activities that run within another one of their stream, which runs sequentially */
+    GPU_DOUBT_TOO_LONG,    /* activities out of all proportion to others of their name */
+    GPU_DOUBT_UNRECORDED,  /* launches whose activities were not recorded, while those of later ones were */
+    GPU_DOUBT_STEPS,       /* steps without activities although they launch some, while other steps have some */
+    GPU_DOUBT_GRAPHS,      /* launches of graphs with fewer activities than others of the same graph */
+    GPU_DOUBT_NO_TIME,     /* activities without times from the profiler: they are in no figure */
+    GPU_DOUBT_NO_END,      /* activities without an end: they count as 0 ns */
+    GPU_DOUBT_EARLY,       /* activities that begin before their launch */
+    GPU_DOUBT_NO_CALLS,    /* activities of processes or devices without a recorded call, where others have calls */
     GPU_DOUBT_GUESSED,     /* activities whose correlation id several processes have */
     GPU_DOUBT_UNLINKED,    /* other activities without a launch that began within the recording */
     GPU_DOUBT_THINNED_GPU, /* activities that `convert --min-duration` removed; only in `all`, as the next one */

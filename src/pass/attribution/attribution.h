@@ -7,8 +7,8 @@
  *   slices   launches that still have no rule                            -> launch_stack
  * A launch with a rule is never changed by a later step; neither is a work_stack whose work_rule is set.
  *
- * In: the GPU's trace, and that of the CPU's samples. Out: a stack for each launch (heddle/analysis/attribution.h). Begin
- * with attribution.c.
+ * In: the GPU's trace, and that of the CPU's samples. Out: a stack for each launch (heddle/analysis/attribution.h).
+ * Begin with attribution.c.
  */
 #ifndef HD_PASS_ATTRIBUTION_ATTRIBUTION_H
 #define HD_PASS_ATTRIBUTION_ATTRIBUTION_H

@@ -78,8 +78,8 @@ typedef enum hd_copy_place {
     HD_COPY_METADATA, /* a value, as JSON text */
     HD_COPY_PLACES,
 } hd_copy_place;
-/* Returns the builder's string for one of the source; HD_STRING_NONE: no memory. Before hd_copy_tracks; arguments cannot
- * be added then. */
+/* Returns the builder's string for one of the source; HD_STRING_NONE: no memory. Before hd_copy_tracks; arguments
+ * cannot be added then. */
 typedef uint32_t hd_copy_text(void *user, hd_copy_place place, uint32_t source_string);
 void hd_copy_set_text(hd_copy *copy, hd_copy_text *text, void *user);
 

@@ -1,6 +1,7 @@
 /* impl.h - shared by the files of hd_memory_new
  *
- * In: a trace. Out: hd_memory (heddle/analysis/memory.h): allocations paired with frees, and stacks. Begin with memory.c.
+ * In: a trace. Out: hd_memory (heddle/analysis/memory.h): allocations paired with frees, and stacks. Begin with
+ * memory.c.
  */
 #ifndef HD_PASS_MEMORY_IMPL_H
 #define HD_PASS_MEMORY_IMPL_H

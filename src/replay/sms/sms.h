@@ -71,7 +71,8 @@ void sms_take(sms_sharing *s, sms *d, uint32_t node, int64_t start, int64_t end)
 /* Whether kernels of the trace begin while no SM is free. */
 bool sms_begins_full(const sms *d);
 
-/* Whether a kernel may not begin at *start. Then *start is when to try again, *after the kernel that uses the SMs until then. */
+/* Whether a kernel may not begin at *start. Then *start is when to try again, *after the kernel that uses the SMs
+ * until then. */
 bool sms_wait(int64_t *start, uint32_t *behind, sms_sharing *s, sms *d, const replay_times *times, uint32_t node);
 /* Begins a kernel; *end: HD_NO_TIME, or fixed. */
 void sms_run(sms_sharing *s, sms *d, uint32_t node, int64_t start, int64_t *end, int64_t demand);

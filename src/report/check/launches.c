@@ -1,8 +1,8 @@
 /* launches.c - GPU activities and the calls that launched them, by correlation id
  *
- * Joined as in heddle/analysis/launches.h. In a recording of one side only, every partner is missing: then single events are not
- * reported. An activity is early if it starts before its call and no other call comes before it: ids of one process
- * that was recorded twice give no false alarm. Calls whose activity a graph launches later are complete.
+ * Joined as in heddle/analysis/launches.h. In a recording of one side only, every partner is missing: then single
+ * events are not reported. An activity is early if it starts before its call and no other call comes before it: ids
+ * of one process that was recorded twice give no false alarm. Calls whose activity a graph launches later are complete.
  */
 #include <stdlib.h>
 

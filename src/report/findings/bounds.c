@@ -154,7 +154,8 @@ static void set_claims(findings *f, uint32_t of, bool is_set)
     }
 }
 
-/* Whether an activity of which the trace does not show what it waits for is, by any of the edges, behind what is set. */
+/* Whether an activity of which the trace does not show what it waits for is, by any of the edges, behind what is
+ * set. */
 static bool reaches_unordered(const findings *f)
 {
     const hd_graph *g = f->graph;

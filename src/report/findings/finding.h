@@ -2,9 +2,9 @@
  *
  * A finding is data: a code, the measured amount and the whole it is part of, an upper bound of the saving and its
  * method, and the advice. The sentence is made from it. Rules find them: a rule is a file in host/ or device/ and a
- * line in list.c. A rule claims nodes of the graph (heddle/analysis/graph.h): each nanosecond of a node is one rule's, the first
- * that claims it, so that no time is in two findings. Bounds come from these claims (bounds.c), never from sums of
- * durations:
+ * line in list.c. A rule claims nodes of the graph (heddle/analysis/graph.h): each nanosecond of a node is one
+ * rule's, the first that claims it, so that no time is in two findings. Bounds come from these claims (bounds.c),
+ * never from sums of durations:
  *
  *   path    on the longest path P of the graph the claims take S(P): without them that path is still |P| - S(P) long
  *   replay  the graph again with the claims at 0 ns, and without the waits that a finding frees: its longest path
@@ -148,7 +148,8 @@ struct findings {
 };
 
 /* All findings of the trace, ranked: what saves most first, then what is not known by its amount, then what saves only
- * once the first is solved. options: the report's; model: of the GPUs, NULL: as the trace says. The caller deinits either way. Errors: MEMORY, LIMIT, ARGUMENT. */
+ * once the first is solved. options: the report's; model: of the GPUs, NULL: as the trace says. The caller deinits
+ * either way. Errors: MEMORY, LIMIT, ARGUMENT. */
 hd_status findings_init(findings *out, const hd_report_input *input, const gpu_options *options, const char *model,
                         hd_error *err);
 void findings_rank(findings *findings); /* list.c */
@@ -241,8 +242,8 @@ const char *findings_short(char out[72], const hd_trace *trace, uint32_t string)
 const char *findings_longest(char out[72], const findings *f, const finding *of);
 
 /* lines.c */
-/* ", called by train.py(88): step": the line of the user's code (model/host/lines.h) around these sorted places to which
- * most of `lengths` (by id) belongs; "": none is known. */
+/* ", called by train.py(88): step": the line of the user's code (model/host/lines.h) around these sorted places to
+ * which most of `lengths` (by id) belongs; "": none is known. */
 hd_status findings_line(char out[96], const findings *f, const gpu_place *places, const int64_t *lengths, size_t count,
                         hd_error *err);
 /* The same around the longest slice that shows the last finding. */
@@ -267,8 +268,8 @@ hd_status findings_keep(finding **out, findings *f, hd_error *err);
 typedef bool findings_is_one(const findings *f, uint32_t node, void *user);
 hd_status findings_gather(finding **out, findings *f, const finding_rule *rule, uint32_t first, findings_is_one *is_one,
                           void *user, hd_error *err);
-/* The same for activities with a class that `is_one` accepts and a name that `is_name` accepts, which is called once for
- * each name. */
+/* The same for activities with a class that `is_one` accepts and a name that `is_name` accepts, which is called once
+ * for each name. */
 typedef bool findings_is_name(hd_string name);
 hd_status findings_gather_named(finding **out, findings *f, const finding_rule *rule,
                                 bool (*is_one)(const findings *f, uint32_t node), findings_is_name *is_name,

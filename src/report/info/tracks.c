@@ -112,7 +112,8 @@ static hd_status find_busy(info_tracks *tracks, hd_error *err)
     hd_roles roles;
     hd_status status = hd_roles_init(&roles, trace) ? HD_OK : HD_NOMEM(err);
     for (uint32_t i = 0; i < count && status == HD_OK; i++) lanes[i].sort = hd_roles_row(&roles, i);
-    if (status == HD_OK) status = index ? read_index(tracks->lanes, &roles, index, err) : sum_spans(tracks, &roles, err);
+    if (status == HD_OK)
+        status = index ? read_index(tracks->lanes, &roles, index, err) : sum_spans(tracks, &roles, err);
     for (uint32_t i = 0; i < count && status == HD_OK; i++) {
         if (lanes[i].sort == HD_ROW_TOLD) lanes[i].busy_ns = HD_NO_TIME;
     }

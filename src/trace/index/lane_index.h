@@ -19,8 +19,8 @@ enum { HD_INDEX_VERSION = 1 };
  * index came from an inconsistent store and refers to a string that no event has. */
 hd_status hd_index_save(hd_bytes *out, const hd_index *index, const uint32_t *string_map, hd_error *err);
 /* The index in data[0 … size), all of it. `trace` must have its strings, its tracks, and its blocks or their sizes;
- * blocks are not read. The bytes are not kept. NULL: its times count from another base than lane_base_ns, as those of an
- * early version whose sums did not fit. Errors: MEMORY, DAMAGED. */
+ * blocks are not read. The bytes are not kept. NULL: its times count from another base than lane_base_ns, as those of
+ * an early version whose sums did not fit. Errors: MEMORY, DAMAGED. */
 hd_status hd_index_load(hd_index **out, const hd_trace *trace, const uint8_t *data, size_t size, hd_error *err);
 /* The builder takes the index over; hd_trace_index of its trace returns it. */
 void hd_builder_set_index(hd_builder *builder, hd_index *index);

@@ -4,7 +4,8 @@
  * are none, those of the session's open traces. Any thread may call.
  *
  * In: paths, a session. Out: a picture. Begin with ranks.c, which keeps the summaries; picture.c reads steps and
- * breakdown of each, late.c the collectives, roles.c the process groups, whole.c all of a job; open.c compares traces that are open.
+ * breakdown of each, late.c the collectives, roles.c the process groups, whole.c all of a job; open.c compares traces
+ * that are open.
  */
 #ifndef HD_VIEW_RANKS_RANKS_H
 #define HD_VIEW_RANKS_RANKS_H

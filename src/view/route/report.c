@@ -1,5 +1,6 @@
-/* report.c - GET /api/reports, GET /api/report, POST /api/report/tracks and GET /api/diff: the reports of this build, one
- * of them run over a trace or over all ranks, a table of one as derived tracks, and what changed between two sides */
+/* report.c - GET /api/reports, GET /api/report, POST /api/report/tracks and GET /api/diff: the reports of this build,
+ * one of them run over a trace or over all ranks, a table of one as derived tracks, and what changed between two
+ * sides */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -13,8 +13,8 @@ bool view_route_session_waits(const view_request *request)
     return (uint64_t)after == view_session_revision(request->session);
 }
 
-/* A list for each trace that is not closed, null if it has none yet. They are written after the session, so none is older than the
- * session's data about it. */
+/* A list for each trace that is not closed, null if it has none yet. They are written after the session, so none is
+ * older than the session's data about it. */
 static hd_status write_lists(hd_json_out *json, view_session *session, hd_error *err)
 {
     uint32_t count = view_session_count(session);

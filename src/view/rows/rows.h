@@ -74,8 +74,8 @@ hd_status view_rows_lay_out(view_rows *out, uint64_t *out_moved, const view_slic
 hd_status view_rows_union(view_row *out, const view_row *const *rows, size_t count, const hd_trace *trace,
                           hd_error *err);
 
-/* Append the row part of a tile (docs/reference/view-protocol.md); times relative to `zero_ns`, that of view_row_index if that
- * was called. Any z and i. Errors: MEMORY. */
+/* Append the row part of a tile (docs/reference/view-protocol.md); times relative to `zero_ns`, that of
+ * view_row_index if that was called. Any z and i. Errors: MEMORY. */
 hd_status view_tile_row(hd_bytes *out, const view_row *row, const hd_trace *trace, int64_t zero_ns, unsigned z,
                         int64_t i, hd_error *err);
 

@@ -1,8 +1,9 @@
 /* summary.c - one row for a section: the union of the slices of all tracks of the trace below it
  *
  * That of a device is the union of its activities (the derived rows compute, exposed communication and copy, so that it
- * has the colour of communication where nothing hides that), since annotations on its streams would hide idle time. Tracks that only describe activities elsewhere (view_track.told) count only if
- * there is nothing else, and then the section has no busy time.
+ * has the colour of communication where nothing hides that), since annotations on its streams would hide idle time.
+ * Tracks that only describe activities elsewhere (view_track.told) count only if there is nothing else, and then the
+ * section has no busy time.
  */
 #include <stdlib.h>
 #include <string.h>

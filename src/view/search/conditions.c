@@ -1,4 +1,5 @@
-/* conditions.c - conditions in the text of a search: dur>=1ms, arg:stream=7; other words are what names are searched for */
+/* conditions.c - conditions in the text of a search: dur>=1ms, arg:stream=7; other words are what names are searched
+ * for */
 #include <stdlib.h>
 
 #include "base/error.h"

@@ -5,9 +5,9 @@
  * an event is hit. The number and time range of hits is stored per block, so that stepping from hit to hit reads few
  * blocks.
  *
- * Words of the text may be conditions: dur>1ms (>=, <, <=; only slices have a duration), arg:stream=7 (of any event; the
- * value is a glob over its text, and there are up to VIEW_SEARCH_ARGS of these). An event is hit if it meets all of them
- * and the other words, as one text, match.
+ * Words of the text may be conditions: dur>1ms (>=, <, <=; only slices have a duration), arg:stream=7 (of any event;
+ * the value is a glob over its text, and there are up to VIEW_SEARCH_ARGS of these). An event is hit if it meets all
+ * of them and the other words, as one text, match.
  *
  * Order of hits: by start, then kind, then row.
  *

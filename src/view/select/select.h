@@ -52,9 +52,9 @@ typedef struct view_left_out {
     size_t derived, aside; /* tracks */
 } view_left_out;
 
-/* Removes from tracks[0 … *count) the derived tracks if there are others, since their events are made of those and would
- * count twice; and those below the section Other, in which a profiler writes of itself, if there are others of the
- * program. *out counts them. */
+/* Removes from tracks[0 … *count) the derived tracks if there are others, since their events are made of those and
+ * would count twice; and those below the section Other, in which a profiler writes of itself, if there are others of
+ * the program. *out counts them. */
 void view_select_originals(view_left_out *out, uint32_t *tracks, size_t *count, const view_scene *scene);
 void view_selection_deinit(view_selection *selection);
 

@@ -1,7 +1,7 @@
 /* microhttpd.h - libmicrohttpd, which is loaded when a server starts
  *
- * With it come GnuTLS and eleven libraries more. To load them took half of the time of a command that needs none of them.
- * A build whose libraries are all static (HD_MICROHTTPD is not defined then) is linked with it.
+ * With it come GnuTLS and eleven libraries more. To load them took half of the time of a command that needs none of
+ * them. A build whose libraries are all static (HD_MICROHTTPD is not defined then) is linked with it.
  */
 #ifndef HD_VIEW_SERVER_MICROHTTPD_H
 #define HD_VIEW_SERVER_MICROHTTPD_H

@@ -48,8 +48,8 @@ hd_status view_session_add(uint32_t *out, view_session *session, const char *pat
 hd_status view_session_open(uint32_t *out, view_session *session, const char *path, hd_error *err);
 /* From an open file, which is taken, also after an error; `name` is shown to users. */
 hd_status view_session_add_file(uint32_t *out, view_session *session, int fd, const char *name, hd_error *err);
-/* Closes a trace for all clients: it is no longer part of any answer. Errors: ARGUMENT: it is being read, is a side of a
- * diff, or is closed already. `trace` is below the count. */
+/* Closes a trace for all clients: it is no longer part of any answer. Errors: ARGUMENT: it is being read, is a side
+ * of a diff, or is closed already. `trace` is below the count. */
 hd_status view_session_close(view_session *session, uint32_t trace, hd_error *err);
 /* An existing scene, which is taken, also after an error; no further work is done on it. For tests. */
 hd_status view_session_add_scene(uint32_t *out, view_session *session, view_scene *scene, const char *name,

@@ -29,7 +29,8 @@
  *     bad-times-every N zero|reversed   every N-th record of the GPU has such times
  *     unknown-every N           a record of a kind that nobody knows after every N-th
  *     damaged-every N           every N-th buffer has a part that cannot be read
- *     late-calls-lost           calls that are switched on one by one once CUDA is in use are not recorded, as by 13.0.1
+ *     late-calls-lost           calls that are switched on one by one once CUDA is in use are not recorded, as by
+ *     13.0.1
  *     hold-back                 a buffer is kept as long as something runs, but for a forced flush
  *     overhead-every N          an OVERHEAD record with every N-th call
  *     subscriber-taken          there is another subscriber

@@ -3,8 +3,8 @@
  * There may be several: that of the program (PyTorch brings one), those of installed toolkits. Looked for in this
  * order, and the first that is old enough for the driver and takes us is used:
  *
- *   $HEDDLE_CUPTI, a path; the one the program has loaded; next to libcudart, libtorch and what pip installs next to them;
- *   $CUDA_HOME, $CUDA_PATH; where the loader looks; /usr/local/cuda.
+ *   $HEDDLE_CUPTI, a path; the one the program has loaded; next to libcudart, libtorch and what pip installs next to
+ *   them; $CUDA_HOME, $CUDA_PATH; where the loader looks; /usr/local/cuda.
  */
 #ifndef HD_CAPTURE_CUDA_CUPTI_LOAD_H
 #define HD_CAPTURE_CUDA_CUPTI_LOAD_H

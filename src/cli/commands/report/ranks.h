@@ -7,8 +7,9 @@
 /* The reports of a job's first screen, of which the first table is shown, and findings. */
 #define REPORT_OF_JOB "job,stragglers,imbalance"
 
-/* *out: the job that run->operands from `first` on are, if two ranks or more have a number of their own, or a file is a job's summary
- * (.hds); NULL: they are none. Operands that cannot be read are reported and removed. The caller frees *out. */
+/* *out: the job that run->operands from `first` on are, if two ranks or more have a number of their own, or a file is
+ * a job's summary (.hds); NULL: they are none. Operands that cannot be read are reported and removed. The caller
+ * frees *out. */
 hd_status report_ranks_read(hd_job **out, cli_run *run, int first, const hd_read_options *read);
 
 #endif

@@ -1,4 +1,5 @@
-/* activity.c - the time that GPU activities cover on the queues of devices, as bytes, and back with every value checked */
+/* activity.c - the time that GPU activities cover on the queues of devices, as bytes, and back with every value
+ * checked */
 #include <stdlib.h>
 
 #include "base/error.h"

@@ -1,8 +1,8 @@
 /* default_stream.c - streams that take turns with the default stream, which waits for all others and they for it
  *
- * Work that could run - its launch has reached the GPU, its queue is free, its events have occurred - and begins only as
- * work of the default stream ends, or the other way round, waits for that stream: what the legacy default stream does
- * with all streams that were not made as non-blocking.
+ * Work that could run - its launch has reached the GPU, its queue is free, its events have occurred - and begins only
+ * as work of the default stream ends, or the other way round, waits for that stream: what the legacy default stream
+ * does with all streams that were not made as non-blocking.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* event_wait.c - streams that were made to run side by side, and take turns since each waits for events of the others */
+/* event_wait.c - streams that were made to run side by side, and take turns since each waits for events of the
+ * others */
 #include <stdio.h>
 
 #include "report/findings/finding.h"

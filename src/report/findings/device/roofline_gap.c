@@ -1,5 +1,5 @@
-/* roofline_gap.c - operators far below the GPU's roofline, its peak and its bandwidth; and matrix products below it that
- * are not aligned */
+/* roofline_gap.c - operators far below the GPU's roofline, its peak and its bandwidth; and matrix products below it
+ * that are not aligned */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

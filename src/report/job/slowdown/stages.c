@@ -1,7 +1,7 @@
 /* stages.c - pipeline stages of which some compute longer than the others
  *
- * In the job simulated, ranks of the slower stages take as much less between collectives as makes their stage an average
- * one, and the others what they take. Moving layers gives the others more to do, so that it saves no more.
+ * In the job simulated, ranks of the slower stages take as much less between collectives as makes their stage an
+ * average one, and the others what they take. Moving layers gives the others more to do, so that it saves no more.
  */
 #include "report/job/slowdown/stages.h"
 
