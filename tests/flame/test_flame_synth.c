@@ -13,7 +13,7 @@
 
 #include "fixtures.h"
 #include "heddle/analysis/flame.h"
-#include "join_truth.h"
+#include "pass/join_truth.h"
 #include "rounds.h"
 
 /* Sums by the tables of the trace itself, without the library's launches. */

@@ -9,7 +9,7 @@
 
 #include <inttypes.h>
 
-#include "join_truth.h"
+#include "pass/join_truth.h"
 #include "rounds.h"
 
 /* HEDDLE_TEST_ROUNDS=5 makes the thousand runs of which docs give the figures. */

@@ -1,5 +1,5 @@
 /* join_truth.c - see join_truth.h */
-#include "join_truth.h"
+#include "pass/join_truth.h"
 
 #include <assert.h>
 #include <stdio.h>
