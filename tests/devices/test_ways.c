@@ -168,9 +168,9 @@ static void test_ways__python_is_asked_for_its_version(void **state)
         {"3 15 1 0", HD_WAY_WORKS, "Python 3.15: stacks taken inside"},
         {"3 16 1 0", HD_WAY_PARTLY, "only stacks taken by the kernel"},
         {"3 10 0 0", HD_WAY_MISSING, "no stacks name functions"},
-        {"2 7 0 0", HD_WAY_MISSING, "does not tell its version"},
-        {"3 12 1", HD_WAY_MISSING, "does not tell its version"},
-        {"nonsense", HD_WAY_MISSING, "does not tell its version"},
+        {"2 7 0 0", HD_WAY_MISSING, "is unknown"},
+        {"3 12 1", HD_WAY_MISSING, "is unknown"},
+        {"nonsense", HD_WAY_MISSING, "is unknown"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         put_program("/b/python3", cases[i].line);

@@ -147,7 +147,7 @@ def check_shares(heddle, folder):
         report = replay(heddle, made(folder / "shares.json", 1 << 30, program(*kinds), 6), "--schedule", "streams=2")
         busy = next(r for r in report["what_if"] if r["what"] == "busy")
         off = 100 * (busy["after"] / busy["before"] / share - 1)
-        is_told = any("do not tell their blocks" in r["note"] for r in report["notes"])
+        is_told = any("no number of blocks" in r["note"] for r in report["notes"])
         yield name, abs(off) > 2 or is_told != (name == "kernels that do not tell"), f"{off:+.2f} %"
 
 

@@ -737,7 +737,7 @@ def problems(replay, said, rows, written):
         total = sum(r[side] or 0 for r in said["path"])
         if said["path"] and (side == "before" or "what_if" in said) and total != figures(times)["span"]:
             yield f"the path of {total} ns is not the span of {figures(times)['span']} ns"
-    notes = " ".join(r["note"] for r in said["notes"] if "nothing to change" in r["note"])
+    notes = " ".join(r["note"] for r in said["notes"] if "change nothing in the trace" in r["note"])
     for text in ("--scale '", "--remove '"):
         if notes.count(text) != sum(i.startswith(text) for i in replay.idle) or not all(i in notes for i in replay.idle):
             yield f"nothing to change: {notes}, not {replay.idle}"
