@@ -95,6 +95,7 @@ for (const format of ["heddle", "json", "json.gz", "pftrace"]) {
 test("without a file there is a place to drop one, and the files of before are opened again", async page => {
   await page.goto((await view()).url);
   await page.waitForSelector(".empty");
+  await page.waitForFunction(() => window.heddle);
   assert.match(await page.locator(".empty").innerText(), /^Drop a trace here/);
   const content = fs.readFileSync(file("small.json"), "utf8");
   await page.evaluate(async content => {
