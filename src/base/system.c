@@ -169,3 +169,17 @@ unsigned hd_core_count(void)
     unsigned allowed = allowed_cores();
     return limit < allowed ? (unsigned)limit : allowed;
 }
+
+bool hd_write_at(int fd, const void *data, size_t size, uint64_t at)
+{
+    const uint8_t *p = data;
+    while (size) {
+        ssize_t n = pwrite(fd, p, size, (off_t)at);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return false;
+        p += n;
+        at += (uint64_t)n;
+        size -= (size_t)n;
+    }
+    return true;
+}

@@ -2,6 +2,8 @@
 #ifndef HD_BASE_SYSTEM_H
 #define HD_BASE_SYSTEM_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* What the system has. In WebAssembly one thread does everything, and a temporary file is memory, so that nothing is
@@ -27,6 +29,9 @@
 
 /* A second descriptor of the same open file, closed by exec; -1 with errno. */
 int hd_descriptor_copy(int fd);
+
+/* Writes all bytes at a place of a file. false: not all were written. */
+bool hd_write_at(int fd, const void *data, size_t size, uint64_t at);
 
 /* The default memory limit in bytes, from the machine's memory at the first call. */
 uint64_t hd_memory_default(void);

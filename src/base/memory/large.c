@@ -5,7 +5,6 @@
  */
 #include "base/memory/large.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,17 +27,6 @@ static large_head *head_of(void *list)
     return (large_head *)(void *)((char *)list - HEAD_BYTES);
 }
 
-static bool write_start(int fd, const void *data, size_t size)
-{
-    for (size_t done = 0; done < size;) {
-        ssize_t n = pwrite(fd, (const char *)data + done, size - done, (off_t)done);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return false;
-        done += (size_t)n;
-    }
-    return true;
-}
-
 /* The file begins with these bytes. They are written, since copying to new pages of a mapping makes the system zero
  * each of them first. */
 static large_head *map_file(size_t size, const void *start, size_t start_size)
@@ -46,7 +34,7 @@ static large_head *map_file(size_t size, const void *start, size_t start_size)
     int fd;
     void *map = MAP_FAILED;
     if (hd_temporary_nameless(&fd, NULL) != HD_OK) return NULL;
-    if (posix_fallocate(fd, 0, (off_t)size) == 0 && write_start(fd, start, start_size))
+    if (posix_fallocate(fd, 0, (off_t)size) == 0 && hd_write_at(fd, start, start_size, 0))
         map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     if (map == MAP_FAILED) return NULL;

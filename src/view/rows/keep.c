@@ -1,7 +1,6 @@
 /* keep.c - large arrays that no longer change, in mapped temporary files */
 #include "view/rows/keep.h"
 
-#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,27 +17,13 @@ static size_t room_of(size_t size)
     return (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
 }
 
-static bool write_at(int fd, const void *data, size_t size, size_t at)
-{
-    const uint8_t *p = data;
-    while (size) {
-        ssize_t n = pwrite(fd, p, size, (off_t)at);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return false;
-        p += n;
-        at += (size_t)n;
-        size -= (size_t)n;
-    }
-    return true;
-}
-
 /* NULL: it cannot be had. */
 static void *write_and_map(int fd, const view_array *arrays, size_t count, size_t size)
 {
     size_t at = 0;
     if (ftruncate(fd, (off_t)size) != 0) return NULL;
     for (size_t i = 0; i < count; i++) {
-        if (!write_at(fd, *arrays[i].data, arrays[i].size, at)) return NULL;
+        if (!hd_write_at(fd, *arrays[i].data, arrays[i].size, at)) return NULL;
         at += room_of(arrays[i].size);
     }
     void *map = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
