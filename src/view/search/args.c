@@ -5,13 +5,13 @@
 #include "base/memory/vector.h"
 #include "view/search/impl.h"
 
-static bool number_matches(search_worker *w, hd_arg_type type, int64_t bits)
+bool search_number_matches(view_matcher *matcher, hd_arg_type type, int64_t bits)
 {
     char buffer[64]; /* more than any number needs */
     hd_json_out text = {.data = buffer, .capacity = sizeof buffer};
-    if (type == HD_ARG_INT) return view_matches_int(&w->matcher, bits);
+    if (type == HD_ARG_INT) return view_matches_int(matcher, bits);
     hd_json_put_decimal(&text, hd_decimal_mantissa(bits), hd_decimal_scale(bits));
-    return view_matches(&w->matcher, text.data, text.size);
+    return view_matches(matcher, text.data, text.size);
 }
 
 /* Columns of one or two bytes per value have few distinct ones: each is matched once. */
@@ -22,7 +22,7 @@ static void mark_few_numbers(search_worker *w, uint8_t *marks, const hd_column *
     for (uint32_t i = 0; i < rows; i++) {
         int64_t bits = hd_column_at(column, i);
         uint8_t *known = &memo[(uint64_t)bits - (uint64_t)column->base];
-        if (*known == MEMO_UNKNOWN) *known = number_matches(w, type, bits) ? MEMO_YES : MEMO_NO;
+        if (*known == MEMO_UNKNOWN) *known = search_number_matches(&w->matcher, type, bits) ? MEMO_YES : MEMO_NO;
         marks[i] |= *known == MEMO_YES;
     }
 }
@@ -38,7 +38,7 @@ static void mark_numbers(search_worker *w, uint8_t *marks, const hd_column *colu
     for (uint32_t i = 0; i < rows; i++) {
         int64_t bits = hd_column_at(column, i);
         if (!known || bits != last) {
-            found = number_matches(w, type, bits);
+            found = search_number_matches(&w->matcher, type, bits);
             last = bits;
             known = true;
         }

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "base/json/write.h"
 #include "heddle/options.h"
 #include "trace/event.h"
 #include "view/search/impl.h"
@@ -73,20 +72,16 @@ hd_status search_read_conditions(view_search *s, hd_error *err)
 
 static bool value_matches(search_worker *w, size_t arg, const hd_value *value)
 {
-    char buffer[64]; /* more than any number needs */
-    hd_json_out text = {.data = buffer, .capacity = sizeof buffer};
-    hd_string string = {0};
+    view_matcher *matcher = &w->values[arg];
+    hd_string string;
     switch (value->type) {
     case HD_ARG_NULL: string = (hd_string){"null", 4}; break;
     case HD_ARG_BOOL: string = value->bits ? (hd_string){"true", 4} : (hd_string){"false", 5}; break;
-    case HD_ARG_INT: hd_json_put_int(&text, value->bits); break;
-    case HD_ARG_DECIMAL:
-        hd_json_put_decimal(&text, hd_decimal_mantissa(value->bits), hd_decimal_scale(value->bits));
-        break;
+    case HD_ARG_INT:
+    case HD_ARG_DECIMAL: return search_number_matches(matcher, value->type, value->bits);
     default: string = hd_trace_string(w->run->trace, (uint32_t)value->bits); break;
     }
-    if (!string.data) string = (hd_string){text.data, text.size};
-    return view_matches(&w->values[arg], string.data, string.size);
+    return view_matches(matcher, string.data, string.size);
 }
 
 bool search_meets_conditions(search_worker *w, const hd_block *block, uint32_t row)

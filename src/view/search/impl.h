@@ -96,6 +96,8 @@ enum { SEARCH_NAMES = 4096 }; /* taken at once */
 void search_names(void *worker);
 
 /* Whether the text of an id matches. */
+/* A number, HD_ARG_INT or HD_ARG_DECIMAL, as it was written. */
+bool search_number_matches(view_matcher *matcher, hd_arg_type type, int64_t bits);
 bool search_text_matches(search_worker *w, uint32_t id);
 
 /* block.c: rows of the block that are hit, ascending, into w->rows; returns how many, UINT32_MAX: no memory. */
