@@ -68,18 +68,19 @@ def declared_by_headers(sources):
 
 def main():
     folder, name, sources = Path(sys.argv[1]), sys.argv[2], [Source(Path(path)) for path in sys.argv[3:]]
-    declared, groups = declared_by_headers(sources), []
+    declared, groups, alone = declared_by_headers(sources), [], []
     for source in sources:
-        alone = source.alone or source.defined & declared
-        group = None if alone else next((g for g in groups if len(g) < MOST and all(map(source.goes_with, g))), None)
-        if group:
+        group = next((g for g in groups if len(g) < MOST and all(map(source.goes_with, g))), None)
+        if source.alone or source.defined & declared:
+            alone.append([source])
+        elif group:
             group.append(source)
         else:
-            groups.insert(len(groups) if alone else 0, [source] * (MOST if alone else 1))
+            groups.insert(0, [source])
     folder.mkdir(parents=True, exist_ok=True)
     apart = (folder / "apart.txt").read_text().split() if (folder / "apart.txt").exists() else []
-    for n, group in enumerate(groups):
-        files, path = list(dict.fromkeys(source.path for source in group)), folder / f"{name}_{n}.c"
+    for n, group in enumerate(groups + alone):
+        files, path = [source.path for source in group], folder / f"{name}_{n}.c"
         if len(files) == 1 or str(files[0]) in apart:
             print(*files, sep="\n")
             continue

@@ -1,5 +1,5 @@
-/* test_correlation.c - the column of correlation ids: which argument tells it, and that it survives every way that
- * keeps arguments
+/* test_correlation.c - the column of correlation ids: which argument it is read from, and that every way that keeps
+ * arguments keeps it
  */
 #include <setjmp.h>
 #include <stdarg.h>
