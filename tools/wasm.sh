@@ -48,7 +48,18 @@ if [ "$(cat "$libs/built" 2>/dev/null)" != "$built" ]; then
     }
     cd "$work"
     apt update
-    apt source "libisal=$isal" "libzstd=$zstd" "sqlite3=$sqlite"
+    # A mirror may lack the source of a security update: another revision of the same release is taken then.
+    source_of() {
+        if (apt source "$1=$2") 2>/dev/null; then return; fi
+        for other in $(apt-cache -o Dir::Etc::sourcelist=/dev/null -o "Dir::Etc::sourceparts=$work/sources" \
+            -o "Dir::State::lists=$work/lists" -o "Dir::Cache=$work/cache" showsrc "$1" | sed -n 's/^Version: //p'); do
+            if [ "$other" != "$2" ] && [ "${other%%[-+]*}" = "${2%%[-+]*}" ] && (apt source "$1=$other") 2>/dev/null; then return; fi
+        done
+        apt source "$1=$2"
+    }
+    source_of libisal "$isal"
+    source_of libzstd "$zstd"
+    source_of sqlite3 "$sqlite"
 
     # compile ARCHIVE FLAGS -- FILES
     compile() {

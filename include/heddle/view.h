@@ -52,6 +52,8 @@ typedef struct hd_view_options {
     const char *counters; /* options of the pass `counters`, from the file on, for each of these files; NULL: none.
                              Copied */
     size_t diff_before;   /* so many paths are the side before of a diff, all others the side after; 0: no diff */
+    const char *engine; /* engine.html, as in hd_view_save_options, with which the web UI saves traces as one HTML file;
+                             NULL: it cannot. Copied */
 } hd_view_options;
 
 /* Whether this build includes the web UI and can serve it (libmicrohttpd). Without it the server still answers
@@ -91,6 +93,8 @@ typedef struct hd_view_save_options {
     const char *engine;          /* engine.html, as `make wasm` builds it, of this version; required */
     hd_convert_time from, until; /* as in hd_convert_options */
     const char *tracks;          /* likewise */
+    const char *anonymize;       /* likewise; files are then named by their number instead of their name. NULL: none */
+    const char *salt;            /* likewise; NULL: one random key for all inputs */
     unsigned threads;            /* for reading, 0: one per core */
     uint64_t memory_limit;       /* likewise, as in hd_read_options */
     hd_progress *reading;        /* as in hd_read_options, of one input after the other. NULL: none */
@@ -99,8 +103,8 @@ typedef struct hd_view_save_options {
     void *writing_user;
 } hd_view_save_options;
 
-/* Writes one HTML file with the web UI, the engine and the traces, which opens in a browser without a server. It
- * appears whole or not at all. Errors: ARGUMENT: no engine or no input; UNSUPPORTED: the engine is of another version;
+/* Writes one HTML file with the web UI, the engine and the traces, which opens in a browser without a server; without a
+ * trace it waits for one to be dropped on it. It appears whole or not at all. Errors: ARGUMENT: no engine; UNSUPPORTED: the engine is of another version;
  * DAMAGED: it is not an engine; those of hd_convert. */
 hd_status hd_view_save(const char *to, const char *const *inputs, size_t count, const hd_view_save_options *options,
                        hd_error *err);

@@ -30,6 +30,21 @@
                 "the GPU that is device 0, then 1, ..."                                                                \
     }
 
+#define OPTION_ANONYMIZE(at)                                                                                           \
+    {                                                                                                                  \
+        .name = "anonymize", .kind = CLI_TEXT, .value = "KIND,...", .alone = "paths,args,hosts",                       \
+        .offer = "names paths args hosts", at,                                                                         \
+        .help = "replace texts, last of all: of hosts (and processes, threads), paths (and frames), args (and "        \
+                "metadata, ranges of the program), names (of kernels and operators); without KIND all but names"       \
+    }
+
+#define OPTION_SALT(at)                                                                                                \
+    {                                                                                                                  \
+        .name = "salt", .kind = CLI_TEXT, .value = "TEXT", at,                                                         \
+        .help = "with --anonymize, hash with this secret: files made with the same secret have equal hashes for "      \
+                "equal texts; without it the key is random, and files cannot be compared"                              \
+    }
+
 #define OPTION_IN_PLACE(at)                                                                                            \
     {                                                                                                                  \
         .name = "in-place", .letter = 'i', .kind = CLI_FLAG, at, .help = "write over the input, where OUT names it"    \

@@ -1,4 +1,4 @@
-/* compat.c - functions of a C library that wasi-libc lacks */
+/* compat.c - functions of a C library that wasi-libc lacks, and the engine's import */
 #include "wasm/compat.h"
 
 #include <errno.h>
@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/sorted.h"
+#include "view/engine/engine.h"
 
 int fchown(int fd, uid_t owner, gid_t group)
 {
@@ -60,4 +61,17 @@ void qsort_r(void *list, size_t count, size_t size, int (*compare)(const void *,
     compare_with = compare;
     compare_user = user;
     hd_sort(list, count, size, compare_two);
+}
+
+__attribute__((import_module("heddle"), import_name("news"))) void imported_news(void);
+
+static void on_news(void *user)
+{
+    (void)user;
+    imported_news();
+}
+
+void hd_engine_follow(hd_engine *engine)
+{
+    hd_engine_on_news(engine, on_news, NULL);
 }

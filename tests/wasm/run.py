@@ -22,10 +22,10 @@ import chromium  # noqa: E402
 SKIP = 77
 
 
-def make_trace(path, pid):
+def make_trace(path, pid, repeats=1):
     """Two threads, kernels that they launch, counters, instants; names that must not end a script, and other letters."""
     events = [{"ph": "M", "pid": pid, "tid": 1, "name": "thread_name", "args": {"name": "main"}}]
-    for i in range(400):
+    for i in range(400 * repeats):
         at = 1000 + 100 * i
         events += [
             {"ph": "X", "cat": "cpu_op", "pid": pid, "tid": 1 + i % 2, "name": f"aten::op_{i % 7}", "ts": at, "dur": 60.125},
@@ -62,10 +62,15 @@ def main():
         status = subprocess.run([node, HERE / "compare.mjs", heddle, args.engine / "engine.mjs", module, *files]).returncode
         if args.files or status:
             return status
-        page = Path(folder, "saved.html")
+        status = subprocess.run([node, HERE / "npm.mjs", args.engine / "npm", inputs[0]]).returncode
+        if status:
+            return status
+        page, empty, large = (Path(folder, name) for name in ("saved.html", "empty.html", "large.json"))
         subprocess.run([heddle, "view", "--save", page, *inputs], check=True)
+        subprocess.run([heddle, "view", "--save", empty], check=True)
+        make_trace(large, 1, 300)
         modules = {**os.environ, "NODE_PATH": str(ROOT / "tests/web/node_modules")}
-        return subprocess.run([node, ROOT / "tests/web/saved.mjs", browser, page], env=modules).returncode
+        return subprocess.run([node, ROOT / "tests/web/saved.mjs", browser, page, empty, folder, *inputs, large], env=modules).returncode
 
 
 if __name__ == "__main__":

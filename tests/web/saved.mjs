@@ -1,36 +1,101 @@
-// A page of `heddle view --save` in a browser, from file://, without a server: what tests/wasm/run.py runs.
+// Pages of `heddle view --save` in a browser, from file://, without a server: what tests/wasm/run.py runs.
 //
-//   node saved.mjs CHROMIUM PAGE.html
+//   node saved.mjs CHROMIUM PAGE.html EMPTY.html FOLDER TRACE.json...
 //
-// The page has two traces of tests/wasm/run.py. It must load nothing, show them, and answer SQL.
+// PAGE has the traces of tests/wasm/run.py. It must load nothing, show them, answer SQL, and save itself as a page that
+// does the same. EMPTY has none: a trace that is put on it is read, the view fits to it, and progress is shown meanwhile.
 import assert from "node:assert/strict";
 import {readFileSync} from "node:fs";
+import {join} from "node:path";
 import {pathToFileURL} from "node:url";
 import {PATIENCE, launch, watch} from "./browser.mjs";
 
-const [program, file] = process.argv.slice(2);
+const [program, file, empty, folder, ...traces] = process.argv.slice(2);
 const browser = await launch(program);
-try {
+
+async function opened(path) {
   const context = await browser.newContext();
   const page = await context.newPage();
   page.setDefaultTimeout(PATIENCE);
-  const address = pathToFileURL(file).href;
+  const address = pathToFileURL(path).href;
   const troubles = watch(context, page, url => url === address || url.startsWith("blob:") || url.startsWith("data:"));
   await page.goto(address);
-  const ask = (url, init = {}) => page.evaluate(async ([url, init]) => (await window.heddleTransport.fetch(url, init)).text(), [url, init]);
-  for (let done = false; !done;) {
-    const session = JSON.parse(await ask("api/session"));
-    assert.equal(session.traces.length, 2);
-    done = session.traces.every(trace => trace.state === "ready" && !trace.busy);
-    if (!done) await page.waitForTimeout(20);
+  return {page, troubles};
+}
+
+const asked = (page, url, init = {}) =>
+  page.evaluate(async ([url, init]) => (await window.heddleTransport.fetch(url, init)).text(), [url, init]);
+
+async function settled(page, count) {
+  for (;;) {
+    const session = JSON.parse(await asked(page, "api/session"));
+    if (session.traces.length === count && session.traces.every(trace => trace.state === "ready" && !trace.busy)) return session;
+    await page.waitForTimeout(20);
   }
-  assert.match(readFileSync(file, "utf8"), /<title>rank0\.json, rank1\.json – Heddle</);
-  const answer = JSON.parse(await ask("api/query", {method: "POST", body: "select count(*), sum(dur) from slice where name = 'gemm'"}));
-  assert.deepEqual(answer.rows, [[268, 268 * 55000]]);
+}
+
+const quiet = troubles => assert.deepEqual(troubles.filter(trouble => !trouble.includes("GL Driver Message")), []);
+const rowsOf = async (page, name) => JSON.parse(await asked(page, "api/query", {method: "POST", body: `select count(*), sum(dur) from slice where name = '${name}'`})).rows;
+
+async function checkTraces(path, picture) {
+  const {page, troubles} = await opened(path);
+  await settled(page, 2);
+  assert.match(readFileSync(path, "utf8"), /<title>rank0\.json, rank1\.json – Heddle</);
+  assert.deepEqual(await rowsOf(page, "gemm"), [[268, 268 * 55000]]);
+  assert.deepEqual(await rowsOf(page, "</script><b>&"), [[266, 266 * 55000]]);
   await page.getByText("aten::op_").or(page.getByText("main")).first().waitFor();
-  if (process.env.HEDDLE_PICTURE) await page.screenshot({path: process.env.HEDDLE_PICTURE});
-  assert.deepEqual(troubles.filter(trouble => !trouble.includes("GL Driver Message")), []);
-  console.log(`saved page: ${await page.title()}: shown, ${JSON.stringify(answer.rows)}`);
+  if (picture) await page.screenshot({path: picture});
+  quiet(troubles);
+  return page;
+}
+
+async function savedAgain(page, to) {
+  const [download] = await Promise.all([page.waitForEvent("download"), page.evaluate(() => window.heddle.app.commands.run("save-html"))]);
+  assert.equal(download.suggestedFilename(), "rank0.html");
+  await download.saveAs(to);
+  return to;
+}
+
+async function checkEmpty() {
+  const {page, troubles} = await opened(empty);
+  assert.equal(await page.title(), "Heddle");
+  await page.getByText("Drop a trace here").waitFor();
+  await page.getByText("It is read in this browser and sent nowhere.").waitFor();
+  await page.locator("input[type=file]").setInputFiles(traces[0]);
+  const session = await settled(page, 1);
+  await page.waitForFunction(() => window.heddle.app.state.tracks.value.length > 0);
+  const shown = await page.evaluate(() => window.heddle.app.state.range.value);
+  assert.deepEqual(shown, {from: 0, until: session.traces[0].span_ns});
+  assert.deepEqual(await rowsOf(page, "gemm"), [[134, 134 * 55000]]);
+  quiet(troubles);
+}
+
+// Each answer of a session that a long step sends on the way is newer than the last, and counts bytes that grow.
+async function checkProgress() {
+  const {page, troubles} = await opened(empty);
+  await page.getByText("Drop a trace here").waitFor();
+  const seen = page.evaluate(async () => {
+    const states = [];
+    for (let after = ""; ;) {
+      const session = await (await window.heddleTransport.fetch(`api/session${after}`, {})).json();
+      after = `?after=${session.revision}`;
+      states.push(session.traces.map(({state, done, total}) => ({state, done, total})));
+      if (session.traces.some(({state, busy}) => state === "ready" && !busy)) return states;
+    }
+  });
+  await page.locator("input[type=file]").setInputFiles(traces.at(-1));
+  const reading = (await seen).flat().filter(({state, done, total}) => state === "reading" && done > 0 && done < total);
+  assert.ok(reading.length > 0, "no progress was seen while a file was read");
+  for (let k = 1; k < reading.length; k++) assert.ok(reading[k].done >= reading[k - 1].done);
+  quiet(troubles);
+}
+
+try {
+  const page = await checkTraces(file, process.env.HEDDLE_PICTURE);
+  await checkTraces(await savedAgain(page, join(folder, "again.html")));
+  await checkEmpty();
+  await checkProgress();
+  console.log("saved pages: shown, saved again, and a trace put on an empty one");
 } finally {
   await browser.close();
 }

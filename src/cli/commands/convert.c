@@ -675,20 +675,8 @@ static const cli_option options[] = {
      FIELD(keep),
      .help = "with --min-duration, keep these slices however short they are: gpu keeps GPU activities, so that all "
              "their figures stay the same"},
-    {.name = "anonymize",
-     .kind = CLI_TEXT,
-     .value = "KIND,...",
-     .alone = "paths,args,hosts",
-     .offer = "names paths args hosts",
-     FIELD(anonymize),
-     .help = "replace texts, last of all: of hosts (and processes, threads), paths (and frames), args (and metadata, "
-             "ranges of the program), names (of kernels and operators); without KIND all but names"},
-    {.name = "salt",
-     .kind = CLI_TEXT,
-     .value = "TEXT",
-     FIELD(salt),
-     .help = "with --anonymize, hash with this secret: files made with the same secret have equal hashes for equal "
-             "texts; without it the key is random, and files cannot be compared"},
+    OPTION_ANONYMIZE(FIELD(anonymize)),
+    OPTION_SALT(FIELD(salt)),
     OPTION_BINARY(FIELD(binary)),
     {.name = "strict",
      .kind = CLI_FLAG,

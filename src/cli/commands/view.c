@@ -29,7 +29,7 @@ extern char **environ;
 
 struct view_options {
     cli_texts before, after;
-    const char *port, *listen, *binary, *counters, *traces, *save, *from, *until, *tracks;
+    const char *port, *listen, *binary, *counters, *traces, *save, *from, *until, *tracks, *anonymize, *salt;
     bool no_open, token, summaries, diff;
     uint64_t memory_limit, threads;
     double stop_after_s;
@@ -121,6 +121,8 @@ static const cli_option options[] = {
      .value = "PATTERNS",
      .field = offsetof(struct view_options, tracks),
      .help = "with --save, keep the tracks whose name, process name or PROCESS/THREAD matches, as heddle convert does"},
+    OPTION_ANONYMIZE(.field = offsetof(struct view_options, anonymize)),
+    OPTION_SALT(.field = offsetof(struct view_options, salt)),
     {0},
 };
 
@@ -368,6 +370,8 @@ static int serve(cli_run *run, const char *const *paths, size_t count, size_t be
 {
     enum { STOP_MS = 500 };
     const struct view_options *chosen = run->options;
+    char engine[PATH_MAX];
+    bool has_engine = hd_devices_library(engine, sizeof engine, "engine.html");
     hd_view_options start = {.listen = chosen->listen,
                              .token = chosen->token,
                              .threads = (unsigned)chosen->threads,
@@ -377,6 +381,7 @@ static int serve(cli_run *run, const char *const *paths, size_t count, size_t be
                              .traces = chosen->traces,
                              .summaries = chosen->summaries || count > TRACES_OPEN,
                              .diff_before = before_count,
+                             .engine = has_engine ? engine : NULL,
                              .failed = on_failed,
                              .failed_user = errors};
     sigset_t before, waiting;
@@ -444,23 +449,28 @@ static int find_all(job_files *files, size_t *out_before, cli_run *run)
 static int check_save(cli_run *run)
 {
     const struct view_options *o = run->options;
-    if (!o->save && (o->from || o->until || o->tracks))
-        return cli_usage_error(run, "--from, --until and --tracks are for --save");
+    if (!o->save && (o->from || o->until || o->tracks || o->anonymize))
+        return cli_usage_error(run, "--from, --until, --tracks and --anonymize are for --save");
+    if (o->salt && !o->anonymize) return cli_usage_error(run, "--salt needs --anonymize");
     if (!o->save) return CLI_OK;
     if (o->diff || o->summaries || o->listen || o->port || o->token)
         return cli_usage_error(run,
                                "--save starts no server: it takes no --diff, --summaries, --listen, --port, --token");
     if (o->counters)
         return cli_usage_error(run, "--save takes no --counters: heddle convert --counters comes before it");
-    return run->operand_count ? CLI_OK : cli_usage_error(run, "--save needs the traces to put into the file");
+    return CLI_OK;
 }
 
 static int save_page(cli_run *run, const char *const *paths, size_t count)
 {
     const struct view_options *o = run->options;
     char engine[PATH_MAX];
-    hd_view_save_options save = {
-        .engine = engine, .tracks = o->tracks, .threads = (unsigned)o->threads, .memory_limit = o->memory_limit};
+    hd_view_save_options save = {.engine = engine,
+                                 .tracks = o->tracks,
+                                 .anonymize = o->anonymize,
+                                 .salt = o->salt,
+                                 .threads = (unsigned)o->threads,
+                                 .memory_limit = o->memory_limit};
     int status = cli_parse_time(run, &save.from, "--from", o->from);
     if (status == CLI_OK) status = cli_parse_time(run, &save.until, "--until", o->until);
     if (status != CLI_OK) return status;
@@ -545,7 +555,9 @@ const cli_command cmd_view = {
         "click opens the trace of that rank and of two peers, aligned, with their collectives drawn across them, if "
         "the traces exist.\n\n"
         "--save FILE.html writes the viewer and the traces as one file that opens in any browser, without a server and "
-        "without a network: the same analysis code runs in it as WebAssembly.\n\n"
+        "without a network: the same analysis code runs in it as WebAssembly. Without FILE it is an empty viewer, for "
+        "a "
+        "web site: traces dropped on it are read in the browser, and sent nowhere.\n\n"
         "Without FILE the viewer shows a place to drop one, and the files opened in this browser before, if the "
         "browser allows it to reopen them.\n\n"
         "Nothing leaves the machine: the web UI is part of this program, loads nothing else, and changes no file. "

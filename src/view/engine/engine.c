@@ -52,6 +52,11 @@ int hd_engine_open(hd_engine *engine, const char *path)
     return view_session_add(&id, engine->session, path, NULL) == HD_OK ? (int)id : -1;
 }
 
+void hd_engine_on_news(hd_engine *engine, void (*news)(void *user), void *user)
+{
+    view_session_on_news(engine->session, news, user);
+}
+
 int hd_engine_step(hd_engine *engine)
 {
     return view_session_step(engine->session);

@@ -1,6 +1,6 @@
 /* query.c - POST /api/query, GET /api/query/tables and /api/query/track: SQL over all traces of the session
  *
- * The answer is bounded: LIMIT_MOST rows, BYTES_MOST of JSON, and cells cut by view_json_cell.
+ * As JSON the answer is bounded: LIMIT_MOST rows, BYTES_MOST, and cells cut by view_json_cell. As Parquet it has all rows.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "heddle/parquet.h"
 #include "view/route/routes_query.h"
 
 enum { SQL_BYTES = 1 << 20, LIMIT_MOST = 10000, BYTES_MOST = 32 << 20, TIMEOUT_MS = 30000, TIMEOUT_MOST_MS = 600000 };
@@ -192,20 +193,49 @@ static hd_status answer(view_reply *reply, view_sql_run *run, int64_t limit, hd_
     return HD_OK;
 }
 
+/* All rows as a Parquet file. */
+static hd_status answer_parquet(view_reply *reply, view_sql_run *run, hd_error *failure)
+{
+    struct ArrowArrayStream stream;
+    hd_byte_sink *sink = NULL;
+    size_t size = 0;
+    HD_TRY(hd_statement_arrow_stream(&stream, run->statement, failure));
+    run->statement = NULL; /* the stream has it */
+    hd_status status = hd_byte_sink_new_memory(&sink, "the answer", failure);
+    if (status != HD_OK)
+        stream.release(&stream);
+    else
+        status = hd_parquet_write(sink, &stream, NULL, failure);
+    if (status == HD_OK) status = view_sql_check(run, failure);
+    if (status == HD_OK) {
+        const void *data = hd_byte_sink_get_memory(&size, sink);
+        hd_bytes_put(&reply->bytes, data, size);
+        if (reply->bytes.failed) status = HD_NOMEM(failure);
+        reply->type = "application/vnd.apache.parquet";
+        reply->is_packed = true;
+    }
+    hd_byte_sink_free(sink);
+    return status;
+}
+
 hd_status view_route_query(view_reply *reply, const view_request *request, hd_error *err)
 {
+    static const char *const formats[] = {"json", "parquet", NULL};
     int64_t limit;
+    unsigned format = 0;
     view_sql_run run;
     hd_error failure;
     HD_TRY(view_param_int_or(&limit, request, "limit", 0, LIMIT_MOST, LIMIT_MOST, err));
+    if (view_param_text(request, "format")) HD_TRY(view_param_word(&format, request, "format", formats, err));
     hd_status status = view_query_begin(&run, &failure, reply, request, err);
     if (status == HD_OK && failure.status == HD_OK) {
-        status = answer(reply, &run, limit, &failure);
+        status = format ? answer_parquet(reply, &run, &failure) : answer(reply, &run, limit, &failure);
         if (is_of_sql(status)) status = HD_OK;
         if (status != HD_OK && err) *err = failure;
     }
     if (status == HD_OK && failure.status != HD_OK) put_failure(&reply->json, &failure, run.started_ns);
     view_sql_end(&run);
+    if (status == HD_OK && reply->bytes.size && !reply->json.size) return HD_OK;
     return status == HD_OK ? view_json_done(reply, err) : status;
 }
 

@@ -12,6 +12,7 @@ view_route_run view_route_job_open;
 view_route_run view_route_clocks;
 view_route_run view_route_collectives;
 view_route_run view_route_diff;
+view_route_run view_route_engine;
 view_route_run view_route_open;
 view_route_run view_route_close;
 view_route_run view_route_tiles;
@@ -48,5 +49,6 @@ const view_route view_routes[] = {
     {"/api/query/tracks", "POST", view_route_query_tracks, .is_long = true},
     {"/api/query/track", "GET", view_route_query_track},
     {"/api/crop", "GET", view_route_crop, .is_long = true},
+    {"/api/engine", "GET", view_route_engine, .is_long = true},
     {0},
 };

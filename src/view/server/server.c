@@ -129,6 +129,7 @@ static hd_status start(hd_view *view, const char *const *paths, size_t count, co
                                           .binary = options->binary,
                                           .counters = options->counters,
                                           .traces = options->traces,
+                                          .engine = options->engine,
                                           .diff_before = (uint32_t)options->diff_before,
                                           .diff_count = options->diff_before ? (uint32_t)count : 0,
                                           .failed = options->failed,

@@ -32,6 +32,7 @@ struct view_session {
     uint64_t memory_of_one;
     char *binary;   /* of the options */
     char *counters; /* the pass, as text; NULL: none */
+    char *engine;   /* of the options */
     uint8_t id[16];
     pthread_mutex_t lock;
     pthread_mutex_t failing; /* held while `failed` is called */

@@ -276,12 +276,15 @@ hd_status view_session_new(view_session **out, const view_session_options *optio
     }
     if (options) s->options = *options;
     s->binary = s->options.binary ? strdup(s->options.binary) : NULL;
+    s->engine = s->options.engine ? strdup(s->options.engine) : NULL;
     bool has_id = getentropy(s->id, sizeof s->id) == 0;
     bool has_counters = !s->options.counters || asprintf(&s->counters, "counters:file=%s", s->options.counters) > 0;
-    if (!has_id || !has_counters || (s->options.binary && !s->binary)) {
+    bool has_paths = (s->binary || !s->options.binary) && (s->engine || !s->options.engine);
+    if (!has_id || !has_counters || !has_paths) {
         free(has_counters ? s->counters : NULL);
         view_sql_free(s->sql);
         free(s->binary);
+        free(s->engine);
         free(s);
         return has_id ? HD_NOMEM(err)
                       : hd_error_set(err, HD_ERR_IO, NULL, HD_OFFSET_NONE, "the system gives no random numbers");
@@ -345,6 +348,7 @@ void view_session_free(view_session *s)
     pthread_mutex_destroy(&s->lock);
     free(s->counters);
     free(s->binary);
+    free(s->engine);
     free(s);
 }
 
@@ -551,6 +555,11 @@ struct view_ranks *view_session_ranks(view_session *s)
 struct view_sql *view_session_sql(view_session *s)
 {
     return s->sql;
+}
+
+const char *view_session_engine(const view_session *s)
+{
+    return s->engine;
 }
 
 void view_session_tell(view_session *s)

@@ -24,6 +24,7 @@ typedef struct view_session_options {
     const char *binary;    /* of those that are added by their path, as in hd_read_options; copied */
     const char *counters;  /* likewise, as in hd_view_options; copied */
     const char *traces;    /* as in view_ranks_options; copied */
+    const char *engine;    /* as in hd_view_options; copied */
     bool is_stepped;       /* no threads of its own: the caller runs view_session_step */
     uint32_t diff_before;  /* the first traces are the side before of a diff; 0: there is none */
     uint32_t diff_count;   /* traces of both sides */
@@ -71,6 +72,8 @@ view_trace_state view_session_scene(view_scene **out, view_session *session, uin
 uint64_t view_session_revision(view_session *session);
 /* A scene has new tracks: notifies clients that wait for news. */
 void view_session_tell(view_session *session);
+/* engine.html, with which the web UI saves traces as one HTML file; NULL: none. Lives as long as the session. */
+const char *view_session_engine(const view_session *session);
 /* The ranks of a job (view/ranks/ranks.h). */
 struct view_ranks *view_session_ranks(view_session *session);
 /* State of SQL queries (view/sql/sql.h). */

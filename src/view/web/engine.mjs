@@ -1,12 +1,12 @@
 // Builds engine.html: the web UI and the engine in one file that needs no server, which `heddle view --save` puts traces
-// into; and engine.mjs, by which Node uses the engine.
+// into; npm/, the package `heddle-engine`; and engine.mjs, by which tests ask the engine.
 //
 //   node engine.mjs ENGINE.wasm VERSION OUTDIR
 //
 // The page is first built in OUTDIR/page. `heddle view --save` replaces the two marks below.
 import { build } from "esbuild";
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
@@ -23,10 +23,10 @@ const page = join(out, "page");
 mkdirSync(out, { recursive: true });
 if (spawnSync(process.execPath, [join(here, "build.mjs"), page], { stdio: ["ignore", "ignore", "inherit"] }).status !== 0) process.exit(1);
 
-async function bundle(entry, format) {
+async function bundle(entry, format, minify = true) {
   const result = await build({
-    absWorkingDir: here, entryPoints: [`src/engine/${entry}`], bundle: true, minify: true, target: "es2022", format, charset: "ascii",
-    legalComments: "none", write: false, logLevel: "warning",
+    absWorkingDir: here, entryPoints: [`src/engine/${entry}`], bundle: true, minify, target: "es2022", format, charset: "ascii",
+    legalComments: "none", write: false, logLevel: "warning", external: ["node:*"],
   });
   return result.outputFiles[0].text;
 }
@@ -56,8 +56,29 @@ html = replaced(html, /<\/body>/, [
   plain("heddle-engine", module.toString("base64")),
   plain("heddle-worker", inScript(await bundle("worker.ts", "iife"))),
   script(await bundle("host.ts", "iife")),
-  script(read("page.js")),
+  `<script id="heddle-page">${inScript(read("page.js"))}</script>`,
   "</body>",
 ].join("\n"));
 writeFileSync(join(out, "engine.html"), html);
 writeFileSync(join(out, "engine.mjs"), await bundle("engine.ts", "esm"));
+
+/* ---- npm ---- */
+
+const root = join(here, "../../..");
+const npm = join(out, "npm");
+rmSync(npm, { recursive: true, force: true });
+mkdirSync(npm);
+copyFileSync(wasm, join(npm, "engine.wasm"));
+copyFileSync(join(root, "LICENSE"), join(npm, "LICENSE"));
+writeFileSync(join(npm, "index.mjs"), await bundle("npm.ts", "esm", false));
+const types = spawnSync(process.execPath, [join(here, "node_modules/typescript/bin/tsc"), "--declaration", "--emitDeclarationOnly", "--strict", "--skipLibCheck",
+  "--target", "ES2022", "--module", "ESNext", "--moduleResolution", "bundler", "--lib", "ES2022,DOM,DOM.Iterable",
+  "--outDir", join(npm, "types"), join(here, "src/engine/npm.ts")], { stdio: "inherit" });
+if (types.status !== 0) process.exit(1);
+writeFileSync(join(npm, "package.json"), `${JSON.stringify({
+  name: "heddle-engine", version, description: "Reads GPU traces of any profiler, and answers reports and SQL, in Node and browsers",
+  license: "Apache-2.0", type: "module", main: "./index.mjs", types: "./types/npm.d.ts",
+  exports: { ".": { types: "./types/npm.d.ts", default: "./index.mjs" }, "./engine.wasm": "./engine.wasm" },
+  files: ["index.mjs", "engine.wasm", "types", "README.md", "LICENSE"], engines: { node: ">=18" },
+}, null, 2)}\n`);
+copyFileSync(join(root, "docs/engine.md"), join(npm, "README.md"));

@@ -19,6 +19,7 @@ import { attachInput } from "./tools/input";
 import { choicesOf, makeLayout } from "./tracks/layout";
 import { Names } from "./data/names";
 import { save, saveText } from "./panels/clipboard";
+import { saveHtml } from "./data/save_html";
 import { mountPane } from "./panels/pane";
 import { opensStart } from "./panels/start/opening";
 import { mountSearchBox } from "./bar/searchbox";
@@ -80,6 +81,8 @@ function start(source: Source): void {
   app.commands.add({
     id: "save-picture", title: "Save what is in view as a picture (PNG)", group: "View",
     run: () => shown.asPicture(element("headers").clientWidth)?.toBlob((blob) => { if (blob) save(blob, "heddle-view.png"); }),
+  }, {
+    id: "save-html", title: "Save the open traces as one HTML file", group: "View", run: () => void saveHtml(app),
   }, {
     id: "save-svg", title: "Save what is in view as a drawing (SVG)", group: "View",
     run: () => {

@@ -106,7 +106,7 @@ class Address {
     const { state, hands } = this.app;
     const traces = state.session.value?.traces;
     if (!traces || traces.some((trace) => trace.state === "reading")) return;
-    if (!this.checked && (state.tracks.value.length > 0 || traces.length === 0)) {
+    if (!this.checked && state.tracks.value.length > 0) { // without a trace the first one to come is shown whole
       this.checked = true;
       const clamped = clampRange(state.range.value, state.whole.value, hands.size().width);
       if (!sameRange(clamped, state.range.value)) state.range.value = clamped;

@@ -20,7 +20,7 @@ function Empty({ app, add }: { app: App; add(file: File): void }): JSX.Element |
   return (
     <section class="empty" aria-label="No trace is open">
       <h2>Drop a trace here</h2>
-      <p>of any profiler: Kineto, Nsight Systems, XPlane, rocprof, Perfetto … It goes to this heddle only.</p>
+      <p>of any profiler: Kineto, Nsight Systems, XPlane, rocprof, Perfetto … {app.source.isLocal ? "It is read in this browser and sent nowhere." : "It goes to this heddle only."}</p>
       <button type="button" class="button" onClick={() => app.commands.run("open-file")}>Open a file…</button>
       {recent.value.length > 0 && (
         <>

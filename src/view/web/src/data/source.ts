@@ -58,6 +58,12 @@ export interface Source {
   jobOpen(of: number, row: number, step: number): Promise<{ trace: TraceId; start: string | null; duration: number | null }>;
   fidelity(trace: TraceId): Promise<Fidelity>;
   fidelityList(trace: TraceId, what: string, at: number): Promise<FidelityList>;
+  // Whether the page itself reads files, so that they are sent nowhere.
+  readonly isLocal: boolean;
+  // The page with its engine, without traces (data/save_html.ts).
+  engine(): Promise<string>;
+  // A range as a store.
+  store(trace: TraceId, from: number, until: number): Promise<Blob>;
   cropUrl(trace: TraceId, from: number, until: number, format: string, tracks: TrackId[] | null): string;
   // For all clients of the server.
   close(trace: TraceId): Promise<void>;

@@ -38,6 +38,7 @@ const whole = (time: number): number => Math.round(time);
 
 // Where requests go; a page with the engine inside has one of its own (engine/host.ts).
 export interface Transport {
+  readonly isLocal?: boolean; // there is no server: the page has the engine
   fetch(url: string, init: RequestInit): Promise<Response>;
   // Sends a file; the number of its trace.
   upload(url: string, file: File, progress: (done: number, total: number) => void): Promise<number>;
@@ -69,6 +70,10 @@ export class HttpSource implements Source {
     private readonly transport: Transport = server,
     private readonly base: string = "api/",
   ) {}
+
+  get isLocal(): boolean {
+    return this.transport.isLocal ?? false;
+  }
 
   private url(path: string, params: Record<string, Param>): string {
     const query: string[] = [];
@@ -293,6 +298,14 @@ export class HttpSource implements Source {
     const list = await this.json<FidelityList & { events: { name_text?: string; name: number | string }[] }>("fidelity/list", { trace, what, at });
     for (const event of list.events) event.trace = trace;
     return list;
+  }
+
+  async engine(): Promise<string> {
+    return (await this.ask("engine", {})).text();
+  }
+
+  async store(trace: number, from: number, until: number): Promise<Blob> {
+    return (await this.ask("crop", { trace, from: whole(from), until: whole(until), format: "heddle" })).blob();
   }
 
   cropUrl(trace: number, from: number, until: number, format: string, tracks: TrackId[] | null): string {

@@ -16,6 +16,7 @@ interface Exports {
   hd_engine_give(room: number): void;
   hd_engine_begin(limit: number): number;
   hd_engine_open(engine: number, path: number): number;
+  hd_engine_follow(engine: number): void;
   hd_engine_step(engine: number): number;
   hd_engine_ask(engine: number, method: number, uri: number, body: number, size: number): number;
   hd_engine_data(engine: number): number;
@@ -35,15 +36,22 @@ export class Engine {
     private readonly engine: number,
   ) {}
 
-  static async start(module: BufferSource, log?: (text: string) => void): Promise<Engine> {
+  // `news` is called during a step, with the answer of api/session when it has changed.
+  static async start(module: BufferSource, log?: (text: string) => void, news?: (session: string) => void): Promise<Engine> {
+    let started: Engine | null = null;
     const wasi = new Wasi(log);
-    const { instance } = await WebAssembly.instantiate(module, wasi.imports());
+    const tell = (): void => {
+      if (news && started) news(new TextDecoder().decode(started.ask("GET", "/api/session").body));
+    };
+    const { instance } = await WebAssembly.instantiate(module, wasi.imports(tell));
     const calls = instance.exports as unknown as Exports;
     wasi.memory = calls.memory;
     calls._initialize();
     const engine = calls.hd_engine_begin(MEMORY_LIMIT);
     if (!engine) throw new Error("There is not enough memory for the engine.");
-    return new Engine(calls, wasi, engine);
+    calls.hd_engine_follow(engine);
+    started = new Engine(calls, wasi, engine);
+    return started;
   }
 
   memoryBytes(): number {

@@ -10,10 +10,23 @@ declare global {
   }
 }
 
-type Answer = Exclude<Reply, { news: true } | { failed: string }>;
+type Answer = Exclude<Reply, { news: true } | { failed: string } | { session: string }>;
 type Unsent<T> = T extends unknown ? Omit<T, "id"> : never;
 
 const textOf = (id: string): string => document.getElementById(id)?.textContent ?? "";
+
+// The traces are taken out of the page before it is read as text: what stays is a page to save others into.
+const traces = [...document.querySelectorAll<HTMLElement>("script.heddle-trace")];
+for (const element of traces) element.remove();
+const shell = document.documentElement.outerHTML;
+
+// This page as `make wasm` built it: with the marks that data/save_html.ts replaces. Its last script follows this one.
+function engineHtml(): string {
+  const marked = shell.replace(/<title>[^<]*<\/title>/, "<title><!--heddle:title-->Heddle</title>")
+    .replace(/<script type="text\/plain" id="heddle-engine">/, (start) => `<!--heddle:traces-->\n${start}`)
+    .replace(/<\/body>\s*<\/html>\s*$/, "");
+  return `<!doctype html>\n${marked}${document.getElementById("heddle-page")?.outerHTML ?? ""}\n</body></html>\n`;
+}
 
 function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
   const text = atob(base64.trim());
@@ -27,9 +40,12 @@ function unpacked(packed: Uint8Array<ArrayBuffer>): Promise<ArrayBuffer> {
 }
 
 class Host implements Transport {
+  readonly isLocal = true;
   private readonly worker = new Worker(URL.createObjectURL(new Blob([textOf("heddle-worker")], { type: "text/javascript" })));
   private readonly waiting = new Map<number, { resolve: (answer: Answer) => void; reject: (error: Error) => void }>();
   private readonly readers = new Set<() => void>();
+  private readonly watchers = new Set<(session: string) => void>();
+  private asked: Promise<string> | null = null; // an answer of api/session that is due
   private last = 0;
   private readonly ready: Promise<void>;
 
@@ -41,8 +57,10 @@ class Host implements Transport {
   }
 
   private take(reply: Reply): void {
-    if ("news" in reply) {
+    if ("news" in reply || "session" in reply) {
+      if ("session" in reply) for (const watcher of this.watchers) watcher(reply.session);
       for (const reader of this.readers) reader();
+      this.watchers.clear();
       this.readers.clear();
       return;
     }
@@ -68,10 +86,9 @@ class Host implements Transport {
   private async start(): Promise<void> {
     const module = await unpacked(bytesOf(textOf("heddle-engine")));
     await this.call({ what: "start", module }, [module]);
-    for (const element of document.querySelectorAll<HTMLElement>("script.heddle-trace")) {
+    for (const element of traces.splice(0)) {
       const file = bytesOf(element.textContent ?? "").buffer; // no Blob: WebKit cannot read one of a file:// page
       await this.call({ what: "open", file, name: element.dataset.name ?? "trace" }, [file]);
-      element.textContent = "";
     }
   }
 
@@ -89,19 +106,24 @@ class Host implements Transport {
     return new Response(answer.body, { status: answer.status, headers: { "Content-Type": answer.type ?? "", "X-Name": encodeURIComponent(answer.name ?? "") } });
   }
 
+  // While the Worker is in a step, which may read a file for long, it does not answer, but sends each new answer itself.
+  private session(url: string, init: RequestInit): Promise<string> {
+    this.asked ??= this.ask(url, init).then((answer) => answer.text()).finally(() => { this.asked = null; });
+    return Promise.race([this.asked, new Promise<string>((resolve) => this.watchers.add(resolve))]);
+  }
+
   async fetch(url: string, init: RequestInit): Promise<Response> {
+    if (url === "api/engine") return new Response(engineHtml());
     await this.ready;
-    const after = /^api\/session\?(?:.*&)?after=(\d+)/.exec(url);
-    for (;;) {
+    if (!/^api\/session(\?|$)/.test(url)) return this.ask(url, init);
+    const after = /[?&]after=(\d+)/.exec(url);
+    for (const started = performance.now(); ; ) {
       if (init.signal?.aborted) throw new DOMException("aborted", "AbortError");
-      const news = after ? this.news(init.signal) : null;
-      const started = performance.now();
-      const response = await this.ask(url, init);
-      if (!after || !news) return response;
-      const { revision } = (await response.clone().json()) as { revision?: number };
-      if (revision !== Number(after[1])) return response;
+      const news = this.news(init.signal);
+      const session = await this.session(url, init);
+      const { revision } = JSON.parse(session) as { revision?: number };
+      if (!after || revision !== Number(after[1]) || performance.now() - started >= NEWS_MS) return new Response(session);
       await news;
-      if (performance.now() - started >= NEWS_MS) return response;
     }
   }
 

@@ -148,7 +148,7 @@ export class Wasi {
     return OK;
   }
 
-  imports(): WebAssembly.Imports {
+  imports(news: () => void): WebAssembly.Imports {
     const known: Record<string, (...args: never[]) => number | void> = {
       args_sizes_get: (count: number, size: number) => (this.view().setUint32(count, 0, true), this.view().setUint32(size, 0, true), OK),
       args_get: () => OK,
@@ -244,7 +244,7 @@ export class Wasi {
     const wasi = new Proxy(known as Record<string, unknown>, { get: (all, name: string) => all[name] ?? (() => NOSYS), has: () => true });
     return {
       wasi_snapshot_preview1: wasi as WebAssembly.ModuleImports,
-      heddle: { copy_descriptor: (fd: number) => this.copy(fd) },
+      heddle: { copy_descriptor: (fd: number) => this.copy(fd), news },
     };
   }
 }

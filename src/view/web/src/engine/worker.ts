@@ -8,7 +8,8 @@ export type Request =
 export type Reply =
   | { id: number; failed: string }
   | { id: number; trace?: number; status?: number; type?: string; name?: string; body?: Uint8Array<ArrayBuffer> }
-  | { news: true };
+  | { news: true }
+  | { session: string }; // the answer of api/session, during a step
 
 // Of a Worker's interface, which TypeScript does not know along with that of pages.
 declare const self: {
@@ -38,9 +39,9 @@ function work(): void {
   next.port2.postMessage(0);
 }
 
-async function answer(request: Request): Promise<Omit<Exclude<Reply, { news: true }>, "id">> {
+async function answer(request: Request): Promise<Omit<Exclude<Reply, { news: true } | { session: string }>, "id">> {
   if (request.what === "start") {
-    engine = await Engine.start(request.module, (text) => console.warn(text));
+    engine = await Engine.start(request.module, (text) => console.warn(text), (session) => self.postMessage({ session } satisfies Reply));
     return {};
   }
   if (!engine) throw new Error("The engine has not started.");

@@ -9,6 +9,7 @@ import type { SelectResult, SelectRow, TraceId, TrackId } from "../data/model";
 import { findTrack, goTo, offsetOf, selectEvent, showRange, traceName, tracksShown } from "../tools/navigate";
 import { Choice, Fact, Facts, SearchIcon, Waiting } from "./parts";
 import { messageOf, useRequest } from "../data/request";
+import { saveRangeHtml } from "../data/save_html";
 import { say } from "../tools/select_actions";
 import { tracksOf, type Scope } from "./scope";
 import { ScopeBar, currentScope } from "./scope_bar";
@@ -181,7 +182,7 @@ function textRows(rows: readonly SelectRow[]): (string | number)[][] {
   ]);
 }
 
-const FORMATS = [["heddle", ".heddle"], ["json.gz", "JSON, gzip"], ["json", "JSON"], ["pftrace", "Perfetto"]] as const;
+const FORMATS = [["heddle", ".heddle"], ["json.gz", "JSON, gzip"], ["json", "JSON"], ["pftrace", "Perfetto"], ["html", "one HTML file"]] as const;
 type CropFormat = (typeof FORMATS)[number][0];
 
 function Copies({ app, trace, shown }: { app: App; trace: TraceId; shown: Shown }): JSX.Element {
@@ -202,8 +203,13 @@ function Copies({ app, trace, shown }: { app: App; trace: TraceId; shown: Shown 
       <button type="button" class="small" onClick={() => void copy("the table as Markdown", markdownTable)}>Copy Markdown</button>
       <button type="button" class="small" onClick={() => void copy("the table as CSV", csvTable)}>Copy CSV</button>
       <span class="crop">
-        <a class="small" download href={app.source.cropUrl(trace, shown.from, shown.until, format, tracks)}
-          title={`A new file with the events of this stretch, of ${tracks ? "these tracks" : "all tracks"}`}>Crop {tracks ? plural(tracks.length, "track") : "all tracks"} to a file</a>
+        {format === "html" ? (
+          <button type="button" class="small" title="The viewer and the events of this stretch, of all tracks: opens in any browser, without a server"
+            onClick={() => void saveRangeHtml(app, trace, shown.from, shown.until)}>Crop all tracks to a file</button>
+        ) : (
+          <a class="small" download href={app.source.cropUrl(trace, shown.from, shown.until, format, tracks)}
+            title={`A new file with the events of this stretch, of ${tracks ? "these tracks" : "all tracks"}`}>Crop {tracks ? plural(tracks.length, "track") : "all tracks"} to a file</a>
+        )}
         <Choice label="as" value={format} options={FORMATS} onChange={setFormat} />
       </span>
     </div>
