@@ -69,14 +69,14 @@ static-libs:
 build/static/build.ninja: | setup static-libs
 	$(call quiet,CC=gcc PKG_CONFIG_PATH=$(abspath build/dist-libs/lib/pkgconfig) $(MESON) setup build/static $(STATIC) $(call OLD_GLIBC,build/glibc-2.28))
 
-dist: static-libs build/static/build.ninja  ## an archive in build/dist that runs on any Linux from glibc 2.28 on, with nothing installed
+dist: static-libs wasm build/static/build.ninja  ## an archive in build/dist that runs on any Linux from glibc 2.28 on, with nothing installed
 	@$(MESON) compile -C build/static
 	@tools/dist.sh build/static build/dist
 
 test-dist: dist       ## unpack that archive in an empty root, and use it there
 	@tests/tree/dist.py build/dist/heddle-*.tar.zst
 
-wheel: static-libs    ## the Python package in build/wheel, with all inside: pip install build/wheel/heddle_trace-*.whl
+wheel: static-libs wasm   ## the Python package in build/wheel, with all inside: pip install build/wheel/heddle_trace-*.whl
 	@tools/wheel.sh build/wheel
 
 test-wheel: wheel     ## install it in a fresh virtual environment of another folder, and use it there
@@ -91,14 +91,14 @@ build/static-aarch64/build.ninja: | setup static-libs-aarch64
 	$(call quiet,$(MESON) setup build/static-aarch64 --cross-file tools/aarch64-linux-gnu.ini \
 	    --cross-file build/dist-libs-aarch64/cross.ini $(STATIC) $(call OLD_GLIBC,build/glibc-2.28-aarch64))
 
-dist-aarch64: static-libs-aarch64 build/static-aarch64/build.ninja  ## the same for aarch64, compiled here
+dist-aarch64: static-libs-aarch64 wasm build/static-aarch64/build.ninja  ## the same for aarch64, compiled here
 	@$(MESON) compile -C build/static-aarch64
 	@tools/dist.sh build/static-aarch64 build/dist-aarch64 aarch64
 
 test-dist-aarch64: dist-aarch64  ## the unit tests, and what is in that archive, under qemu-user
 	@tests/tree/dist_aarch64.sh build/static-aarch64 build/dist-aarch64
 
-wheel-aarch64: static-libs-aarch64  ## the Python package for aarch64 in build/wheel-aarch64, compiled here
+wheel-aarch64: static-libs-aarch64 wasm  ## the Python package for aarch64 in build/wheel-aarch64, compiled here
 	@tools/wheel.sh build/wheel-aarch64 aarch64
 
 test-wheel-aarch64: wheel-aarch64  ## import it, and run its command, under qemu-user
@@ -117,8 +117,12 @@ wasm: setup           ## the engine of `heddle view --save` as WebAssembly, in b
 test-wasm: build wasm ## its answers against the server's, and a saved page in a browser without a server
 	@tests/wasm/run.py --heddle build/release/src/cli/heddle
 
-site:                 ## the documentation as a web site in build/site, which is read and searched without a server
+site: build wasm      ## the documentation and the viewer as a web site in build/site, which needs no server of its own
 	@tools/setup.sh site
+	@mkdir -p build/site-viewer
+	@build/release/src/cli/heddle view -q --save build/site-viewer/viewer.html
+	@build/release/src/cli/heddle synth -q --ranks 4 --steps 6 --late-loader 1=8ms -o build/site-viewer/job.json.gz
+	@build/release/src/cli/heddle view -q --save build/site-viewer/example.html build/site-viewer/job_rank*.json.gz
 	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct 2>/dev/null || echo 0) NO_MKDOCS_2_WARNING=1 \
 	 build/site-tools/bin/mkdocs build --quiet -f tools/site/mkdocs.yml
 

@@ -35,11 +35,14 @@ licences=share/doc/heddle/licences
 mkdir -p $licences
 cp "$root/LICENSE" "$root/README.md" "$root/CHANGELOG.md" share/doc/heddle/
 cp -r "$root/docs" "$root/examples" share/doc/heddle/
+mkdir -p share/heddle
+cp "$root/build/wasm/engine.html" share/heddle/
 for package in libexpat1-dev libisal-dev libzstd-dev libxxhash-dev libmicrohttpd-dev libsqlite3-dev libdw-dev libelf-dev zlib1g-dev libbz2-dev \
     liblzma-dev libotf2-trace-dev; do
     cp "/usr/share/doc/$package/copyright" "$licences/$package"
     dpkg-query -W -f '${source:Package} ${source:Version}\n' $package
 done | sort -u >share/doc/heddle/sources
+cp "$root/build/wasm/licences/wasi-libc" "$root/build/wasm/licences/musl" "$licences/"
 if [ "$machine" != "$(uname -m)" ]; then cp "$root/build/dist-libs-$machine/sources" share/doc/heddle/sources; fi
 for package in preact @preact/signals @preact/signals-core; do
     cp "$root/src/view/web/node_modules/$package/LICENSE" "$licences/$(echo $package | tr -d @ | tr / -)"

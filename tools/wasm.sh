@@ -138,4 +138,10 @@ if [ ! -f build/wasm/build.ninja ]; then
         -Dman=false >"$tools/log"
 fi
 ninja -C build/wasm --quiet src/wasm/engine.wasm
+# The licences of what is linked in.
+licences=build/wasm/licences
+mkdir -p $licences
+for package in libisal-dev libzstd-dev libsqlite3-dev libxxhash-dev; do cp -L "/usr/share/doc/$package/copyright" "$licences/$package"; done
+cat "$tools"/zig/ziglang/lib/libc/wasi/LICENSE* >"$licences/wasi-libc"
+cp "$tools/zig/ziglang/lib/libc/musl/COPYRIGHT" "$licences/musl"
 node src/view/web/engine.mjs build/wasm/src/wasm/engine.wasm "$(sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)" build/wasm

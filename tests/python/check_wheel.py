@@ -85,6 +85,10 @@ def main(wheel):
         assert "slice" in run(home / "bin/heddle", "info", "t.heddle")
         assert run(home / "bin/python", "-m", "heddle", "version").startswith("heddle ")
         assert "Name: heddle-trace\n" in run(home / "bin/pip", "show", "--disable-pip-version-check", "heddle-trace")
+        # Its page has the version's engine, and the trace.
+        assert run(home / "bin/python", "-m", "heddle.site", "site", "t.heddle").startswith("wrote site/index.html")
+        page = Path(folder, "site/index.html").read_text(encoding="utf-8")
+        assert "<title>t.heddle – Heddle</title>" in page and 'class="heddle-trace" data-name="t.heddle"' in page
         uvx = shutil.which("uvx", path=f"{TOOLS}:{os.environ['PATH']}")
         assert uvx, "no uvx: tools/wheel.sh installs it"
         env["UV_CACHE_DIR"] = str(Path(folder, "uv"))

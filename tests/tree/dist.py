@@ -122,6 +122,8 @@ class Archive(unittest.TestCase):
             self.inside("heddle", "info", f"/tmp/converted{end}")
         self.inside("heddle", "flame", "/tmp/converted.heddle", "-o", "/tmp/flame.svg")
         self.assertIn("</svg>", (self.root / "tmp/flame.svg").read_text())
+        self.inside("heddle", "view", "--save", "/tmp/saved.html", "/tmp/converted.heddle")
+        self.assertIn('class="heddle-trace"', (self.root / "tmp/saved.html").read_text())
         self.inside("heddle", "query", "/tmp/converted.heddle", "select count(*) from slice", "-o", "/tmp/count.csv")
         self.assertGreater(int((self.root / "tmp/count.csv").read_text().split()[1]), 100)
 

@@ -64,8 +64,8 @@ static int tear_down(void **state)
     return rmdir(folder);
 }
 
-/* The store in the n-th trace of the page, decoded into a file of its own, is read; its slices. */
-static uint64_t slices_of(const char *content, int n)
+/* The store in the n-th trace of the page, decoded into a file of its own, is read. The caller frees the trace. */
+static hd_trace *trace_of(const char *content, int n)
 {
     const char *digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", *at = content;
     for (int i = 0; i <= n; i++) {
@@ -88,12 +88,30 @@ static uint64_t slices_of(const char *content, int n)
     hd_trace *trace;
     hd_error err = {0};
     if (hd_trace_read(&trace, path, NULL, &err) != HD_OK) fail_msg("%s", err.message);
-    uint64_t slices = hd_trace_row_count(trace, HD_KIND_SLICE);
-    hd_trace_free(trace);
     unlink(path);
     free(path);
     free(bytes);
+    return trace;
+}
+
+static uint64_t slices_of(const char *content, int n)
+{
+    hd_trace *trace = trace_of(content, n);
+    uint64_t slices = hd_trace_row_count(trace, HD_KIND_SLICE);
+    hd_trace_free(trace);
     return slices;
+}
+
+/* Of the first slice. */
+static char *name_of(const char *content, int n)
+{
+    hd_trace *trace = trace_of(content, n);
+    uint32_t row;
+    const hd_block *block = hd_trace_block_of(&row, trace, HD_KIND_SLICE, 0);
+    hd_string name = hd_trace_string(trace, (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], row));
+    char *copy = strndup(name.data, name.size);
+    hd_trace_free(trace);
+    return copy;
 }
 
 static void test_save__the_page_has_the_traces(void **state)
@@ -126,6 +144,42 @@ static void test_save__the_page_has_the_traces(void **state)
     }
 }
 
+/* Neither the names of files nor the replaced texts stay, and equal texts of two inputs stay equal. */
+static void test_save__anonymizes(void **state)
+{
+    static const char secret[] = "{\"traceEvents\":[{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"name\":\"qzsecret\",\"ts\":10,\"dur\":40}]}";
+    char *paths[] = {file_in("customer.json"), file_in("customer2.json")};
+    hd_error err = {0};
+    const hd_view_save_options options = {.engine = engine, .anonymize = "names,paths,args,hosts"};
+    (void)state;
+    for (int i = 0; i < 2; i++) write_file(paths[i], secret, sizeof secret - 1);
+    if (hd_view_save(page, (const char *const *)paths, 2, &options, &err) != HD_OK) fail_msg("%s", err.message);
+    char *content = read_file(page);
+    assert_non_null(strstr(content, "<title>trace 1, trace 2 \xe2\x80\x93 Heddle</title>"));
+    assert_null(strstr(content, "customer"));
+    char *names[] = {name_of(content, 0), name_of(content, 1)};
+    assert_string_equal(names[0], names[1]);
+    assert_null(strstr(names[0], "secret"));
+    assert_int_equal(names[0][0], 'x');
+    free(content);
+    for (int i = 0; i < 2; i++) {
+        unlink(paths[i]);
+        free(names[i]);
+        free(paths[i]);
+    }
+}
+
+static void test_save__without_a_trace_is_an_empty_viewer(void **state)
+{
+    hd_error err = {0};
+    const hd_view_save_options options = {.engine = engine};
+    (void)state;
+    if (hd_view_save(page, NULL, 0, &options, &err) != HD_OK) fail_msg("%s", err.message);
+    char *content = read_file(page);
+    assert_non_null(strstr(content, "<title>Heddle</title>\n\nthe end\n"));
+    free(content);
+}
+
 static void assert_fails(const char *page_of_engine, hd_status status, const char *part)
 {
     const char *input = "/nonexistent/trace.json";
@@ -153,6 +207,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_save__the_page_has_the_traces),
+        cmocka_unit_test(test_save__anonymizes),
+        cmocka_unit_test(test_save__without_a_trace_is_an_empty_viewer),
         cmocka_unit_test(test_save__leaves_nothing_after_a_failure),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

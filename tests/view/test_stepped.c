@@ -188,24 +188,47 @@ static void assert_answer(hd_engine *engine, const char *method, const char *uri
     free(got);
 }
 
+typedef struct seen {
+    hd_engine *engine;
+    int count;
+} seen;
+
+/* Within a step only /api/session is asked for. */
+static void on_news(void *user)
+{
+    seen *s = user;
+    s->count++;
+    assert_answer(s->engine, "GET", "/api/session", NULL, 200, "\"traces\"");
+}
+
 static void test_engine__answers_requests_without_a_server(void **state)
 {
     (void)state;
     starts_none = true;
     hd_engine *engine = hd_engine_begin(1 << 28);
+    seen news = {.engine = engine};
+    hd_engine_on_news(engine, on_news, &news);
     assert_int_equal(hd_engine_open(engine, path), 0);
     assert_answer(engine, "GET", "/api/session", NULL, 200, "\"reading\"");
     assert_answer(engine, "GET", "/api/tracks?trace=0", NULL, 409, "error");
     while (hd_engine_step(engine)) assert_answer(engine, "GET", "/api/session?with=tracks", NULL, 200, "\"traces\"");
     assert_answer(engine, "GET", "/api/event?trace=0&kind=slice&row=2", NULL, 200, "gemm");
+    assert_true(news.count > 1);
     assert_answer(engine, "GET", "/api/nothing", NULL, 404, "no such path");
+    assert_answer(engine, "GET", "/api/engine", NULL, 404, "make wasm");
     assert_answer(engine, "POST", "/api/session", NULL, 405, "method");
     assert_answer(engine, "GET", "/api/event?trace=0&kind=slice&row=%zz", NULL, 400, "error");
     assert_answer(engine, "GET", "/api/crop?trace=0&format=json", NULL, 200, "traceEvents");
     assert_string_equal(hd_engine_type(engine), "application/json");
     assert_non_null(strstr(hd_engine_file_name(engine), ".json"));
     if (hd_engine_ask(engine, "GET", "/api/query/tables", NULL, 0) == 200) /* else a build without SQLite */
+    {
         assert_answer(engine, "POST", "/api/query", "select name from slice order by id", 200, "aten::mm");
+        assert_answer(engine, "POST", "/api/query?format=parquet", "select name, dur from slice", 200, "PAR1");
+        assert_string_equal(hd_engine_type(engine), "application/vnd.apache.parquet");
+        assert_answer(engine, "POST", "/api/query?format=parquet", "select bogus", 200, "no such column");
+        assert_answer(engine, "POST", "/api/query?format=csv", "select 1", 400, "format");
+    }
     hd_engine_end(engine);
     starts_none = false;
 }

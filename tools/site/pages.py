@@ -16,6 +16,7 @@ LINK = re.compile(r"(\]\()([^)#\s]+)([^)\s]*\))")
 FENCE = re.compile(r"^( *```.*?^ *```$)", re.M | re.S)
 KINDS = {".h": "c", ".c": "c", ".cpp": "cpp", ".cu": "cuda", ".py": "python", ".json": "json", ".txt": "cmake"}
 ZOO = ROOT / "build/zoo/zoo.html"  # where `make zoo` has run
+VIEWER = ROOT / "build/site-viewer"  # viewer.html, empty, and example.html, with the traces of the tutorial
 # What becomes a file in assets/.
 ASSETS = {"heddle.css": "tools/site/heddle.css", "icon.svg": "src/view/web/icon.svg", "iframe-worker.js": "tools/site/node_modules/iframe-worker/shim/index.js"}
 
@@ -113,6 +114,8 @@ def on_config(config):
 def on_files(files, config):
     for name, path in ASSETS.items():
         files.append(File.generated(config, f"assets/{name}", abs_src_path=str(ROOT / path)))
+    for page in sorted(VIEWER.glob("*.html")):
+        files.append(File.generated(config, page.name, abs_src_path=str(page)))
     if ZOO.exists():
         files.append(File.generated(config, "zoo-cells.html", abs_src_path=str(ZOO)))
     todo = sorted(DOCS.rglob("*.md"))
@@ -132,4 +135,7 @@ def on_files(files, config):
 def on_page_markdown(markdown, page, config, files):
     if page.file.src_uri == "reference/zoo-results.md" and ZOO.exists():
         markdown += '\n<a href="zoo-cells.html">Every cell on one page</a>, with what differs.\n'
+    if page.file.src_uri == "README.md" and VIEWER.exists():
+        markdown += ('\n**Try it here**: <a href="viewer.html">the viewer</a>, which reads a trace that you drop on it in this browser and sends it '
+                     'nowhere; <a href="example.html">the same with four ranks of a job</a>, those of the tutorial.\n')
     return relink(SOURCE_OF[page.file.src_uri], markdown)

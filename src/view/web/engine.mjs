@@ -6,7 +6,7 @@
 // The page is first built in OUTDIR/page. `heddle view --save` replaces the two marks below.
 import { build } from "esbuild";
 import { spawnSync } from "node:child_process";
-import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
@@ -70,6 +70,7 @@ rmSync(npm, { recursive: true, force: true });
 mkdirSync(npm);
 copyFileSync(wasm, join(npm, "engine.wasm"));
 copyFileSync(join(root, "LICENSE"), join(npm, "LICENSE"));
+cpSync(join(out, "licences"), join(npm, "licences"), { recursive: true });
 writeFileSync(join(npm, "index.mjs"), await bundle("npm.ts", "esm", false));
 const types = spawnSync(process.execPath, [join(here, "node_modules/typescript/bin/tsc"), "--declaration", "--emitDeclarationOnly", "--strict", "--skipLibCheck",
   "--target", "ES2022", "--module", "ESNext", "--moduleResolution", "bundler", "--lib", "ES2022,DOM,DOM.Iterable",
@@ -79,6 +80,6 @@ writeFileSync(join(npm, "package.json"), `${JSON.stringify({
   name: "heddle-engine", version, description: "Reads GPU traces of any profiler, and answers reports and SQL, in Node and browsers",
   license: "Apache-2.0", type: "module", main: "./index.mjs", types: "./types/npm.d.ts",
   exports: { ".": { types: "./types/npm.d.ts", default: "./index.mjs" }, "./engine.wasm": "./engine.wasm" },
-  files: ["index.mjs", "engine.wasm", "types", "README.md", "LICENSE"], engines: { node: ">=18" },
+  files: ["index.mjs", "engine.wasm", "types", "README.md", "LICENSE", "licences"], engines: { node: ">=18" },
 }, null, 2)}\n`);
 copyFileSync(join(root, "docs/engine.md"), join(npm, "README.md"));

@@ -92,6 +92,26 @@ for (const format of ["heddle", "json", "json.gz", "pftrace"]) {
   });
 }
 
+// The engine is tests/wasm's; here the page puts the store of the trace, and its name, where the marks of a template are.
+test("the open traces are saved as one HTML file, with the engine if there is one", async page => {
+  await open(page, "small.json");
+  const save = () => page.evaluate(() => window.heddle.app.commands.run("save-html"));
+  const answer = body => page.route("**/api/engine", route => route.fulfill(body));
+  await answer({contentType: "text/html", body: "<title>Another page</title>"});
+  await save();
+  await page.waitForFunction(() => document.querySelector("#status").textContent.startsWith("The engine is not of this version"));
+  await page.unroute("**/api/engine");
+  await answer({contentType: "text/html", body: "<title><!--heddle:title-->Heddle</title>$&<!--heddle:traces--><p>the end"});
+  const [download] = await Promise.all([page.waitForEvent("download"), save()]);
+  await page.unroute("**/api/engine");
+  assert.equal(download.suggestedFilename(), "small.html");
+  const html = fs.readFileSync(await download.path(), "utf8");
+  const [, title, store] = html.match(/^<title>(.*)Heddle<\/title>\$&<script type="text\/plain" class="heddle-trace" data-name="small\.json">(.*)<\/script>\n<p>the end$/);
+  assert.equal(title, "small.json – ");
+  fs.writeFileSync(`${folder}/saved.heddle`, Buffer.from(store, "base64"));
+  assert.deepEqual(infoOf(`${folder}/saved.heddle`).slices, infoOf(file("small.json")).slices);
+});
+
 test("without a file there is a place to drop one, and the files of before are opened again", async page => {
   await page.goto((await view()).url);
   await page.waitForSelector(".empty");

@@ -20,10 +20,17 @@ export function openedHere(trace: TraceId): void {
 
 export const showsFailure = (trace: TraceInfo): boolean => !closed.value.has(trace.id) && (!trace.asked || own.value.has(trace.id));
 
+const partOf = (trace: TraceInfo): string => (trace.done < trace.total ? ` after ${formatBytes(trace.done)} of ${formatBytes(trace.total)}` : "");
+
+// A page with the engine has the memory of its tab only.
+const advice = (trace: TraceInfo, isLocal: boolean): string =>
+  isLocal && trace.error?.endsWith("out of memory")
+    ? `${partOf(trace)}: a browser gives a page 4 GB. heddle view ${trace.name} has no such limit, and heddle convert --until 10s ${trace.name} start.heddle makes a part that fits.` : "";
+
 // Null: nothing to report.
-export function readingOf(trace: TraceInfo): Reading | null {
-  if (trace.state === "failed") {
-    return { name: trace.name, text: trace.error || "could not be read", share: null, failed: true };
+export function readingOf(trace: TraceInfo, isLocal: boolean): Reading | null {
+  if (trace.state === "failed" || (trace.error && trace.busy === "")) {
+    return { name: trace.name, text: `${trace.error || "could not be read"}${advice(trace, isLocal)}`, share: null, failed: true };
   }
   if (trace.state !== "reading") return null;
   const share = trace.total > 0 ? Math.max(0, Math.min(1, trace.done / trace.total)) : null;
@@ -57,7 +64,7 @@ export function attachReading(app: App, parent: HTMLElement): void {
     const session = app.state.session.value;
     const cards: HTMLElement[] = [];
     for (const trace of session?.traces ?? []) {
-      const reading = readingOf(trace);
+      const reading = readingOf(trace, app.source.isLocal);
       if (!reading || (reading.failed && !showsFailure(trace))) continue;
       const element = card(reading);
       if (reading.failed) {
