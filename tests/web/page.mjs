@@ -2,22 +2,25 @@
 import assert from "node:assert/strict";
 import path from "node:path";
 import {PATIENCE, runTests} from "./browser.mjs";
-import {startView} from "./server.mjs";
+import {startSaved, startView} from "./server.mjs";
 
 const [program, folder, heddle, names, ...only] = process.argv.slice(2);
 export const scripts = names.split(",");
+const engine = process.env.HEDDLE_ENGINE; // the page has the engine in it, and no server (run.py --engine)
 export {folder, heddle, PATIENCE, program};
 export const file = name => path.join(folder, name);
 
 const tests = [];
-export const test = (name, body, options) => tests.push({name, body, options});
+// options.server: it tests the server.
+export const test = (name, body, options) => { if (!engine || !options?.server) tests.push({name, body, options}); };
 
 // ---- servers: one for each set of files, for all scripts ----
 
 const servers = new Map();
 export async function view(...names) {
   const key = names.join();
-  if (!servers.has(key)) servers.set(key, startView(heddle, names.map(name => path.resolve(folder, name))));
+  const files = names.map(name => path.resolve(folder, name));
+  if (!servers.has(key)) servers.set(key, engine ? startSaved(heddle, files, engine) : startView(heddle, files));
   return servers.get(key);
 }
 
@@ -116,6 +119,7 @@ async function quiet(page) {
 }
 
 async function keep(page, address) {
+  if (engine) return; // its requests are messages, which nobody counts
   if (!await page.evaluate(() => Boolean(window.watched))) return; // in a context that a test made
   await quiet(page);
   if ((await state(page, "session")).traces.length > 1) { // their clocks are compared a while later

@@ -43,6 +43,7 @@ def main():
     parser.add_argument("--test", type=lambda text: text.split(","), help="page_NAME,...: runs page_NAME.test.mjs")
     parser.add_argument("--keep", type=Path, help="write the pictures or traces there, and leave them")
     parser.add_argument("--delay", help="MS, or LEAST-MOST")
+    parser.add_argument("--engine", type=Path, help="build/wasm of make wasm: the page of heddle view --save, which has no server")
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     if not args.make_flames and not (args.heddle and args.test):
@@ -59,6 +60,8 @@ def main():
         inputs.mkdir(parents=True, exist_ok=True)
         # The profile and caches of the browser stay in the folder, too.
         env = {**os.environ, "HOME": folder, "TMPDIR": folder, "HEDDLE_DELAY": args.delay or ""}
+        if args.engine:
+            env["HEDDLE_ENGINE"] = str(args.engine.resolve())
         if args.make_flames:
             subprocess.run([args.make_flames.resolve(), inputs], check=True)
             return subprocess.run([node, HERE / "flame.test.mjs", browser, inputs, *args.names], env=env).returncode

@@ -1,7 +1,11 @@
 // server.mjs - a `heddle view` for a test, and a proxy before it that is slow or fails on demand
 import assert from "node:assert/strict";
-import {spawn} from "node:child_process";
+import {execFileSync, spawn} from "node:child_process";
+import {mkdtempSync, readFileSync, rmSync} from "node:fs";
 import http from "node:http";
+import {tmpdir} from "node:os";
+import {basename, join} from "node:path";
+import {pathToFileURL} from "node:url";
 import {PATIENCE} from "./browser.mjs";
 
 // Starts `heddle view FILES`; {url, port, pid, stop()}. stop() sees to it that the program ends well: with status 0, or 1
@@ -34,6 +38,33 @@ export async function startView(heddle, files, {args = [], env = {}} = {}) {
       assert.ok(ended.code === status || ended.signal === "SIGTERM", `ended with ${JSON.stringify(ended)}: ${errors}`);
     },
   };
+}
+
+// The same page without that server: `heddle view --save` writes it with its engine, ENGINE (build/wasm) answers what the
+// test itself asks, in this process, and a server of files gives both. {url, stop()}.
+export async function startSaved(heddle, files, engine) {
+  const {Engine} = await import(pathToFileURL(join(engine, "engine.mjs")));
+  const asked = await Engine.start(readFileSync(join(engine, "src/wasm/engine.wasm")));
+  const folder = mkdtempSync(join(tmpdir(), "heddle-saved-")), page = join(folder, "page.html");
+  execFileSync(heddle, ["view", "--save", page, ...files]);
+  for (const file of files) asked.open(readFileSync(file), basename(file));
+  while (asked.step());
+  const server = http.createServer((request, response) => {
+    const parts = [];
+    request.on("data", part => parts.push(part));
+    request.on("end", () => {
+      const isPage = !request.url.startsWith("/api/");
+      const answer = isPage ? {status: 200, type: "text/html", body: readFileSync(page)} : asked.ask(request.method, request.url, parts.length ? Buffer.concat(parts) : undefined);
+      response.writeHead(answer.status, {"Content-Type": answer.type});
+      response.end(answer.body);
+    });
+  });
+  await new Promise(resolve => server.listen(0, "localhost", resolve));
+  return {url: `http://localhost:${server.address().port}/`, port: server.address().port, stop: async () => {
+    server.closeAllConnections();
+    await new Promise(resolve => server.close(resolve));
+    rmSync(folder, {recursive: true});
+  }};
 }
 
 export async function getJson(url) {

@@ -111,7 +111,7 @@ test("a query that goes on is cancelled, by its button and its key, and the next
   for (const each of asked) each.destroy();
   await ask(page, "select 'free' as x");
   assert.deepEqual(await cellsOf(page), [["free"]]);
-});
+}, {server: true});
 
 // ---- rows go to their events ----
 

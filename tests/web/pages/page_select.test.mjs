@@ -93,7 +93,10 @@ test("a box dragged over two streams selects them, and the pane has their table"
   });
   assert.ok(cells && cells.includes(String(count)), `${cells} has no ${count}: ${text.slice(0, 300)}`);
   // Cropped, the file has what lies on these two streams and nothing else.
-  const crop = await page.evaluate(async () => (await (await fetch(document.querySelector("#pane a[download]").href.replace("json.gz", "json"))).json()).traceEvents);
+  const crop = await page.evaluate(async () => {
+    const url = document.querySelector("#pane a[download]").getAttribute("href").replace("json.gz", "json");
+    return (await (await (window.heddleTransport?.fetch(url, {}) ?? fetch(url))).json()).traceEvents;
+  });
   assert.deepEqual([...new Set(crop.filter(e => e.ph === "X").map(e => `${e.pid}/${e.tid}`))].sort(), ["0/20", "0/7"]);
   assert.equal(crop.filter(e => e.ph === "X").length, small.slices.filter(s => s.pid === "0" && s.start - small.start < area.until && s.end - small.start > area.from).length);
 });
