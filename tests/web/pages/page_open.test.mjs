@@ -32,7 +32,7 @@ for (const [name, format] of Object.entries(FORMATS)) {
     assert.ok(await page.evaluate(() => JSON.stringify(window.heddle.drawList()).length) > 100, "something is drawn");
     const names = await page.evaluate(() => window.heddle.app.state.fidelity.value.get(0)?.slices ?? null);
     if (names) assert.deepEqual(names, {read: shown, shown, dropped: 0});
-  }, {skip: fs.existsSync(file(name)) ? undefined : `${name} cannot be written by this build`});
+  }, {server: true, skip: fs.existsSync(file(name)) ? undefined : `${name} cannot be written by this build`}); // a saved page has stores
 }
 
 test("the tracks are those of the file, in its order, GPUs above the host", async page => {
