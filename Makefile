@@ -114,8 +114,9 @@ test-deb: deb         ## install, use and remove them in a small Debian (deboots
 wasm: setup           ## the engine of `heddle view --save` as WebAssembly, in build/wasm/engine.html
 	@tools/wasm.sh
 
-test-wasm: build wasm ## its answers against the server's, and a saved page in a browser without a server
+test-wasm: build wasm ## its answers against the server's, its package in Node, and the page's tests without a server
 	@tests/wasm/run.py --heddle build/release/src/cli/heddle
+	@tests/web/run.py --heddle build/release/src/cli/heddle --engine build/wasm --test page_open,page_select,page_query,page_keys,page_draw
 
 site: build wasm      ## the documentation and the viewer as a web site in build/site, which needs no server of its own
 	@tools/setup.sh site
