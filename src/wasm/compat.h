@@ -5,14 +5,9 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-struct hd_engine;
-
 int fchown(int fd, uid_t owner, gid_t group);
 int mkostemps(char *path, int suffix_size, int flags);
 char *mkdtemp(char *path);
 void qsort_r(void *list, size_t count, size_t size, int (*compare)(const void *, const void *, void *), void *user);
-
-/* `news` of the engine is the function "news" of the module "heddle", which the caller of WebAssembly imports. */
-void hd_engine_follow(struct hd_engine *engine);
 
 #endif
