@@ -5,11 +5,11 @@ usage: tools/mutate.py [--seed N] [--count N] [--most SECONDS] [--limit SECONDS]
 
 PLACE is a folder, a file, or a mutant by the name that this program prints (src/base/hash.c:91.2; src/base/hash.c:91 for all of a
 line). A mutant has one operator, constant or condition changed, or one statement left out. The file is changed in place, and
-restored at the end; the mutant is built in --build (build/plain), and tests run in turn until one fails: that test has killed it.
-First come the tests that are named like the file, then the suite that is named like its layer, then the suites in NEAR, each time
-those that took least CPU time in --times (build/plain, after `make test`). Left out are tests that took more than --most seconds
-(20; four times that if they are named like the file), and those that fail without the mutant. What does not compile, or compiles
-to the same code, is not a mutant. With --limit no test begins later than that after the first: a first look at many.
+restored at the end: commit nothing meanwhile. The mutant is built in --build (build/plain), and tests run in turn until one fails:
+that test has killed it. First come the tests that are named like the file, then the suite that is named like its layer, then the
+suites in NEAR, each time those that took least CPU time in --times (build/plain, after `make test`). Left out are tests that took
+more than --most seconds (20; four times that if they are named like the file), and those that fail without the mutant. What does
+not compile, or compiles to the same code, is not a mutant. With --limit no test begins later than that after the first.
 
 Prints a line for each mutant, then how many were killed. A test that takes ten times as long as it did, and a minute, has failed.
 """
@@ -81,10 +81,22 @@ class Build:
         for test in self.tests.values():
             test["suite"] = [suite.split(":")[-1] for suite in test["suite"]]
             test["files"] = [file for target in test["depends"] for file in files[target]]
+        self.took, self.good = self.cpu_times(times), {}
+        self.split_cli()
         self.objects = defaultdict(list)
         for entry in json.loads((self.folder / "compile_commands.json").read_text()):
-            self.objects[(self.folder / entry["file"]).resolve()].append(self.folder / entry["output"])
-        self.took, self.good = self.cpu_times(times), {}
+            source = (self.folder / entry["file"]).resolve()
+            group = re.findall(r'#include "(.*)"', source.read_text()) if source.parent.name == "grouped" else [source]  # tools/grouped.py
+            for file in group:
+                self.objects[Path(file).resolve()].append(self.folder / entry["output"])
+
+    def split_cli(self):
+        """Each script of tests/cli as a test of its own."""
+        whole = self.tests.pop("cli")
+        scripts = [script.stem for script in sorted((ROOT / "tests/cli").rglob("*.test")) if not script.stem.endswith("-shared")]
+        for script in scripts:
+            self.tests["cli " + script] = {**whole, "name": "cli " + script, "cmd": [*whole["cmd"], script]}
+            self.took["cli " + script] = self.took.get("cli", 30) / len(scripts)
 
     @staticmethod
     def cpu_times(folder):
@@ -99,11 +111,11 @@ class Build:
 
     def order(self, path, most):
         """The tests for a file, in the order in which they run."""
-        layer, words = path.parts[1], set(re.split(r"[/_.]", str(path)))
+        layer, words = path.parts[1], set(re.split(r"[/_.]", str(path))) - {"c", "h", "src"}
         groups = [layer, *NEAR.get(layer, "cli").split()]
 
         def key(test):
-            like = len(words & set(test["name"].split("_")))
+            like = len(words & set(re.split("[-_ ]", test["name"])))
             return (-like, min(groups.index(suite) if suite in groups else 99 for suite in test["suite"]), self.took.get(test["name"], 1))
 
         return [t for t in sorted(self.tests.values(), key=key) if self.took.get(t["name"], 1) <= most * (4 if key(t)[0] else 1)
@@ -152,7 +164,7 @@ class Build:
         whole, before, objects = path.read_text(), list(self.objects_of(path)), [o.relative_to(self.folder) for o in self.objects[path] if o.exists()]
         try:
             path.write_text(lines)
-            if not self.make(objects) or list(self.objects_of(path)) == before:
+            if objects and (not self.make(objects) or list(self.objects_of(path)) == before):
                 return False
             tests = [test for test in self.order(path.relative_to(ROOT), most) if self.good.get(test["name"], True)]
             start = time.monotonic()
