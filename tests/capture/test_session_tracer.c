@@ -316,36 +316,52 @@ static void at_exit(void)
     _exit(42);
 }
 
+static useconds_t pause_us = 5000;
+
 static void *work_a_while(void *s)
 {
     for (int i = 0; i < 20; i++) {
         hd_session_instant(s, 0, 0);
-        usleep(5000);
+        usleep(pause_us);
     }
     return NULL;
 }
 
+/* In a captured program: goes on in a child of it, and ends as that does. The child's capture gets the path. */
+static void go_on_in_child(const char *path)
+{
+    char child_path[160];
+    int status;
+    pid_t child = hd_test_fork();
+    if (child == 0) return;
+    waitpid(child, &status, 0);
+    sprintf(child_path, "%.*s.%d.hdcap", (int)(strlen(path) - strlen(".hdcap")), path, (int)child);
+    rename(child_path, path);
+    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+}
+
 /* A child whose main thread ends while another works. */
-static pid_t start_child(const char *path, bool exit_when_alone)
+static pid_t start_child(const char *path, bool exit_when_alone, bool forked)
 {
     pthread_t worker;
     pid_t child = fork();
     if (child) return child;
-    const hd_session_options options = {.flush_ms = 5, .exit_when_alone = exit_when_alone};
+    const hd_session_options options = {
+        .flush_ms = 5, .exit_when_alone = exit_when_alone, .fork = HD_SESSION_FORK_FILE};
     hd_session *s = start_session(path, &options);
+    if (forked) go_on_in_child(path);
+    if (forked) pause_us = 50000; /* longer than its session's thread takes until it counts the threads */
     atexit(at_exit);
     pthread_create(&worker, NULL, work_a_while, s);
     pthread_exit(NULL); /* the worker goes on */
 }
 
-static void test_tracer__a_program_without_threads_of_its_own_ends_by_exit_if_asked(void **state)
+static void expect_end_when_alone(bool forked)
 {
     char path[128], other_path[128];
     int status = 0;
-    (void)state;
-    SKIP_UNDER_TSAN();
-    pid_t other = start_child(file_named(other_path, "kept.hdcap"), false);
-    pid_t child = start_child(file_named(path, "ended.hdcap"), true);
+    pid_t other = start_child(file_named(other_path, "kept.hdcap"), false, false);
+    pid_t child = start_child(file_named(path, "ended.hdcap"), true, forked);
     for (int i = 0; i < hd_test_patience(300) * 100 && waitpid(child, &status, WNOHANG) == 0; i++) usleep(10000);
     kill(child, SIGKILL);                               /* if it still runs */
     assert_int_equal(waitpid(other, NULL, WNOHANG), 0); /* a library ends nobody by itself */
@@ -358,6 +374,14 @@ static void test_tracer__a_program_without_threads_of_its_own_ends_by_exit_if_as
     assert_int_equal(hd_trace_event_count(trace), 20);
     hd_trace_free(trace);
     unlink(path);
+}
+
+static void test_tracer__a_program_without_threads_of_its_own_ends_by_exit_if_asked(void **state)
+{
+    (void)state;
+    SKIP_UNDER_TSAN();
+    expect_end_when_alone(false);
+    expect_end_when_alone(true); /* a child counts its own threads, and none of its parent's */
 }
 
 int main(void)

@@ -1,5 +1,6 @@
 /* test_store_block.c - blocks, runs of strings and runs of integers of the store, there and back, and damaged */
 #include "format/heddle/codec/block.h"
+#include "format/heddle/file/file.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -525,6 +526,43 @@ static void test_store_block__hostile_sizes_are_damage(void **state)
     }
 }
 
+/* ---- heads of blocks ---- */
+
+/* Whether a head of one row, without times, that lists `count` of the tracks first, first + 1, ... is taken. */
+static bool takes_tracks(uint32_t count, uint64_t first, uint64_t span)
+{
+    hd_bytes bytes = {0};
+    static store_block_head head;
+    const uint64_t start[] = {HD_KIND_SLICE, 1, 0, 5, false, (uint64_t)count + 1, first, span};
+    for (size_t i = 0; i < sizeof start / sizeof *start; i++) hd_bytes_put_varint(&bytes, start[i]);
+    for (uint32_t i = 1; i + 1 < count; i++) hd_bytes_put_varint(&bytes, 1);
+    const store_section section = {.head = bytes.data, .head_size = bytes.size};
+    bool taken = store_get_block_head(&head, &section);
+    if (taken) {
+        assert_int_equal(head.track_count, count);
+        assert_int_equal(head.first_track, first);
+        assert_int_equal(head.last_track, first + span);
+        for (uint32_t i = 0; i < count; i++) assert_int_equal(head.tracks[i], first + i);
+    }
+    hd_bytes_deinit(&bytes);
+    return taken;
+}
+
+static void test_store_head__as_many_tracks_as_fit_are_listed(void **state)
+{
+    (void)state;
+    for (uint32_t count = 1; count <= STORE_BLOCK_TRACKS; count++) assert_true(takes_tracks(count, 7, count - 1));
+    for (uint32_t more = 1; more < 20; more++)
+        assert_false(takes_tracks(STORE_BLOCK_TRACKS + more, 7, STORE_BLOCK_TRACKS + more - 1));
+    assert_true(takes_tracks(0, 7, 1000)); /* more than fit: only the first and the last are known */
+    assert_true(takes_tracks(2, HD_NONE - 2, 1));
+    assert_false(takes_tracks(2, HD_NONE - 1, 1));
+    assert_true(takes_tracks(1, HD_NONE - 1, 0));
+    assert_false(takes_tracks(1, HD_NONE, 0));
+    assert_false(takes_tracks(1, UINT64_C(1) << 32, 0));
+    assert_false(takes_tracks(0, 7, UINT64_MAX - 7));
+}
+
 /* ---- strings and integers ---- */
 
 typedef struct text_list {
@@ -661,6 +699,7 @@ int main(void)
         TEST(test_store_block__damage_behind_the_compression_is_found_too),
         TEST(test_store_block__references_beyond_the_limits_are_damage),
         TEST(test_store_block__hostile_sizes_are_damage),
+        cmocka_unit_test(test_store_head__as_many_tracks_as_fit_are_listed),
         TEST(test_store_strings__runs_of_any_length_come_back),
         TEST(test_store_strings__damage_is_found_or_harmless),
         TEST(test_store_ints__runs_of_any_kind_come_back),

@@ -339,6 +339,11 @@ static void test_functions__names_and_patterns(void **state)
     assert_string_equal(ask(&f, "select sum(column1 regexp 'a') from (values ('a'), ('b'), ('ba'), (null))"), "2;");
     assert_string_equal(ask(&f, "select 'a' regexp '('"), "regexp: /(/ is no regular expression: Unmatched ( or \\(");
     assert_string_equal(ask(&f, "select 'a' regexp '(a{1,200}){1,200}'") + 0, f.err.message);
+    /* % as the escape character: the pattern gets another one, 1, which is a character like any other there */
+    assert_string_equal(ask(&f,
+                            "select column1 like 'a' || char(1) || '%%b' escape '%' from (values ('a' || char(1) || "
+                            "'%b'), ('a%b'), ('a' || char(1) || 'xb'))"),
+                        "1;0;0;");
     assert_string_equal(ask(&f, "select short_name('void at::native::add<float>(float*)'), short_name(null)"),
                         "at::native::add|-;");
     assert_string_equal(ask(&f, "select demangle(column1) from (values ('_Z1kv'), ('_Z1kv'), ('plain'))"),

@@ -159,23 +159,27 @@ def main():
     parser.add_argument("--verbose", action="store_true")
     o = parser.parse_args()
     listed = subprocess.run([o.heddle, "report", "--json"], stdout=subprocess.PIPE, text=True, check=True).stdout
-    reports = [o.report] if o.report else [report["name"] for report in json.loads(listed) if not report["table_option"]]
+    of_job = {report["name"]: report["of_job"] for report in json.loads(listed) if not report["table_option"]}
+    reports = [o.report] if o.report else list(of_job)
     least = run([o.heddle, "--version"])[1]
     failed, count = 0, 0
     with tempfile.TemporaryDirectory() as folder:
         for make in SHAPES:
             if o.shape and make.__name__ != o.shape:
                 continue
-            files, stores = [], []
+            files, stores, jobs = [], [], []
             for n in (o.size, GROWTH * o.size):
                 files.append(folder + "/%s%d.json" % (make.__name__, n))
                 pathlib.Path(files[-1]).write_text("[%s]" % ",\n".join(json.dumps(e) for e in make(n)))
                 stores.append(files[-1][:-4] + "heddle")
+                jobs.append(files[-1][:-4] + "hds")
             commands = {"convert": [[o.heddle, "convert", "-q", *names] for names in zip(files, stores)]}
-            for report in reports:  # what they count is the same behind a conversion, and read once
-                commands[report] = [[o.heddle, "report", report, *WITH.get(report, []), "-o", folder + "/out.json", store] for store in stores]
+            commands["job"] = [[o.heddle, "job", "-q", "-o", *names] for names in zip(jobs, stores)]
+            for report in reports:  # what they count is the same behind a conversion, and read once, as that of a job is behind its summary
+                commands["report " + report] = [[o.heddle, "report", report, *WITH.get(report, []), "-o", folder + "/out.json", file]
+                                                for file in (jobs if of_job[report] else stores)]
             for name, pair in commands.items():
-                small = run(pair[0]) if name == "convert" else None
+                small = run(pair[0]) if name in ("convert", "job") else None
                 large = run(pair[1])
                 if small is None and large[0] <= TIME_SLACK and large[1] <= MEMORY_SLACK + MEMORY_LIMIT * least:  # whatever the other takes
                     count += 1
@@ -186,7 +190,7 @@ def main():
                 count += 1
                 failed += too_long or too_large
                 if o.verbose or too_long or too_large:
-                    print("%s %-12s %-14s %.2f -> %.2f s, %.0f -> %.0f MB" %
+                    print("%s %-12s %-20s %.2f -> %.2f s, %.0f -> %.0f MB" %
                           ("FAIL" if too_long or too_large else "ok  ", make.__name__, name, small[0], large[0],
                            small[1] / 1e6, large[1] / 1e6), flush=True)
     print("%d reports and conversions of odd shapes, %d grow faster than their input" % (count, failed))

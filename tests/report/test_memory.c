@@ -444,6 +444,22 @@ static void test_memory__the_peak_is_that_of_the_allocators_totals(void **state)
     hd_trace_free(trace);
 }
 
+static void test_memory__less_reserved_than_allocated_is_named_and_as_much_is_not(void **state)
+{
+    (void)state;
+    maker m = make();
+    add_total(&m, 0, 1, 100, 100, 101);
+    add_total(&m, 10, 2, 1, 101, 101);
+    add_total(&m, 20, 3, 3, 104, 101);
+    hd_trace *trace = finish(&m);
+    hd_memory *memory = find(trace);
+    assert_int_equal(memory->oddities[HD_MEMORY_RESERVED_BELOW], 1);
+    assert_int_equal(memory->odd_bytes[HD_MEMORY_RESERVED_BELOW], 3);
+    assert_int_equal(memory->odd_first_ns[HD_MEMORY_RESERVED_BELOW], 20);
+    hd_memory_free(memory);
+    hd_trace_free(trace);
+}
+
 static void test_memory__counters_are_added_and_nothing_else_changes(void **state)
 {
     (void)state;
@@ -534,6 +550,7 @@ int main(void)
         cmocka_unit_test(test_memory__a_stack_of_its_own_goes_before_slices),
         cmocka_unit_test(test_memory__a_free_counts_for_the_category_of_its_allocation),
         cmocka_unit_test(test_memory__the_peak_is_that_of_the_allocators_totals),
+        cmocka_unit_test(test_memory__less_reserved_than_allocated_is_named_and_as_much_is_not),
         cmocka_unit_test(test_memory__counters_are_added_and_nothing_else_changes),
         cmocka_unit_test(test_memory__totals_of_zero_say_nothing),
         cmocka_unit_test(test_memory__rows_beyond_those_asked_for_are_summed_up),

@@ -104,12 +104,12 @@ static void test_builder__columns_are_as_narrow_as_their_values_and_lose_nothing
     }
 }
 
-static void test_builder__extreme_times_survive(void **state)
+static void test_builder__extreme_times_and_negative_ids_survive(void **state)
 {
     (void)state;
     hd_builder *builder = builder_new();
     hd_batch *batch = batch_new(builder);
-    uint32_t track = hd_builder_thread(builder, INT64_MIN, INT64_MAX);
+    uint32_t track = hd_builder_thread(builder, INT64_MIN, -12);
     hd_row row = hd_row_of(HD_KIND_SLICE, 'X');
     row.track = track;
     static const int64_t times[][2] = {{INT64_MAX, INT64_MAX}, {INT64_MIN + 1, INT64_MIN + 1}, {0, -1}, {5, INT64_MAX}};
@@ -131,6 +131,9 @@ static void test_builder__extreme_times_survive(void **state)
     hd_string pid = hd_trace_string(trace, hd_trace_track_at(trace, track)->pid.text);
     assert_int_equal(pid.size, 20);
     assert_memory_equal(pid.data, "-9223372036854775808", 20);
+    hd_string tid = hd_trace_string(trace, hd_trace_track_at(trace, track)->tid.text);
+    assert_int_equal(tid.size, 3);
+    assert_memory_equal(tid.data, "-12", 3);
     hd_trace_free(trace);
 }
 
@@ -528,7 +531,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_builder__columns_are_as_narrow_as_their_values_and_lose_nothing),
-        cmocka_unit_test(test_builder__extreme_times_survive),
+        cmocka_unit_test(test_builder__extreme_times_and_negative_ids_survive),
         cmocka_unit_test(test_builder__rows_beyond_a_block_go_on_in_the_next),
         cmocka_unit_test(test_builder__a_cleared_batch_starts_again),
         cmocka_unit_test(test_builder__an_empty_trace_is_a_trace),

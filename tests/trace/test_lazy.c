@@ -20,6 +20,7 @@
 #include "trace/impl.h"
 
 enum { NO_PLACE = 1 << 20 };
+typedef enum order_damage { ORDER_FAILS, ORDER_OF_OTHER_KINDS, ORDER_OF_NO_KIND, ORDER_DAMAGES } order_damage;
 
 /* What the source of a lazy trace knows. */
 typedef struct origin {
@@ -27,8 +28,9 @@ typedef struct origin {
     uint64_t broken_block; /* place of the one that cannot be loaded */
     uint64_t broken_order;
     int loaded, closed;
-    hd_spill *apart;  /* each block gets a window of its own there */
-    bool broken_args; /* of all blocks */
+    hd_spill *apart;     /* each block gets a window of its own there */
+    bool broken_args;    /* of all blocks */
+    order_damage damage; /* of broken_order */
 } origin;
 
 static uint64_t place_of(hd_kind kind, size_t index)
@@ -86,10 +88,14 @@ static hd_status load_order(void *user, uint8_t *out, size_t count, uint64_t pla
 {
     origin *from = user;
     size_t size;
-    if (place == from->broken_order) return hd_error_set(err, HD_ERR_DAMAGED, NULL, 8, "broken on purpose");
+    if (place == from->broken_order && from->damage == ORDER_FAILS)
+        return hd_error_set(err, HD_ERR_DAMAGED, NULL, 8, "broken on purpose");
     const uint8_t *order = hd_trace_order_at(&size, from->trace, (size_t)place);
     assert_int_equal(size, count);
     memcpy(out, order, count);
+    if (place == from->broken_order && from->damage == ORDER_OF_OTHER_KINDS)
+        out[count / 2] = out[count / 2] == HD_KIND_SLICE ? HD_KIND_INSTANT : HD_KIND_SLICE;
+    if (place == from->broken_order && from->damage == ORDER_OF_NO_KIND) out[count / 2] = HD_KIND_COUNT;
     return HD_OK;
 }
 
@@ -441,20 +447,22 @@ static void test_lazy__an_order_that_is_lost_costs_no_event(void **state)
 {
     (void)state;
     hd_trace *trace = plain_trace(2, 10), *left;
-    origin from = {trace, NO_PLACE, 1, 0, 0, NULL};
-    hd_builder *builder = lazy_builder(&from);
-    uint64_t lost;
-    memset(lost_rows, 0, sizeof lost_rows);
-    assert_int_equal(hd_builder_load_all(builder, 1, count_lost, NULL, &lost, NULL), HD_OK);
-    assert_int_equal(lost, 1);
-    assert_int_equal(lost_rows[HD_KIND_COUNT], 1);
-    assert_int_equal(hd_builder_finish(&left, builder, NULL), HD_OK);
-    size_t count;
-    const uint8_t *order = hd_trace_order_at(&count, left, 1);
-    assert_int_equal(count, 10);
-    for (size_t i = 0; i < count; i++) assert_int_equal(order[i], i < 5 ? HD_KIND_SLICE : HD_KIND_INSTANT);
-    assert_int_equal(hd_trace_event_count(left), 20);
-    hd_trace_free(left);
+    for (order_damage damage = 0; damage < ORDER_DAMAGES; damage++) {
+        origin from = {.trace = trace, .broken_block = NO_PLACE, .broken_order = 1, .damage = damage};
+        hd_builder *builder = lazy_builder(&from);
+        uint64_t lost;
+        memset(lost_rows, 0, sizeof lost_rows);
+        assert_int_equal(hd_builder_load_all(builder, 1, count_lost, NULL, &lost, NULL), HD_OK);
+        assert_int_equal(lost, 1);
+        assert_int_equal(lost_rows[HD_KIND_COUNT], 1);
+        assert_int_equal(hd_builder_finish(&left, builder, NULL), HD_OK);
+        size_t count;
+        const uint8_t *order = hd_trace_order_at(&count, left, 1);
+        assert_int_equal(count, 10);
+        for (size_t i = 0; i < count; i++) assert_int_equal(order[i], i < 5 ? HD_KIND_SLICE : HD_KIND_INSTANT);
+        assert_int_equal(hd_trace_event_count(left), 20);
+        hd_trace_free(left);
+    }
     hd_trace_free(trace);
 }
 

@@ -39,6 +39,17 @@ static void test_event__a_kernel_has_its_arguments_launch_and_stack(void **state
     maker_close(&m);
 }
 
+static void test_event__a_slice_without_length_or_end_says_so(void **state)
+{
+    maker m;
+    (void)state;
+    maker_open(&m, "[{\"ph\":\"X\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":0},"
+                   "{\"ph\":\"B\",\"name\":\"b\",\"pid\":1,\"tid\":1,\"ts\":2}]");
+    has(maker_ask(&m, view_route_event, "kind=slice&row=0"), "\"start\":0,\"duration\":0,");
+    has(maker_ask(&m, view_route_event, "kind=slice&row=1"), "\"start\":1000,\"duration\":null,");
+    maker_close(&m);
+}
+
 static void test_event__frames_of_the_event_itself_are_its_stack(void **state)
 {
     maker m;
@@ -370,6 +381,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_event__a_kernel_has_its_arguments_launch_and_stack),
+        cmocka_unit_test(test_event__a_slice_without_length_or_end_says_so),
         cmocka_unit_test(test_event__frames_of_the_event_itself_are_its_stack),
         cmocka_unit_test(test_event__the_call_stack_of_an_operator_is_above_it),
         cmocka_unit_test(test_event__a_launch_has_its_works_and_its_parent),

@@ -11,6 +11,7 @@
 #include "base/protobuf/read.h"
 #include "base/protobuf/write.h"
 #include "dump.h"
+#include "fixtures.h"
 #include "format/perfetto/fields.h"
 #include "format/perfetto/perfetto.h"
 #include "random_trace.h"
@@ -461,6 +462,63 @@ static void test_perfetto_read__a_group_that_does_not_decompress_costs_itself(vo
     hd_bytes_deinit(&out);
 }
 
+/* An event between damage and another event, in a packet of that size. */
+static void expect_found(size_t packet_bytes, uint64_t count)
+{
+    hd_trace *trace;
+    hd_bytes in = {0}, event = {0}, packet = {0}, interned = {0};
+    put_state(&in);
+    put_thread(&in, 7, 1, 2, "t");
+    put_event(&in, 10, PF_TYPE_INSTANT, 7, 0, 0);
+    hd_bytes_put(&in, "\xff\xff\xff", 3);
+    put_event(&event, 20, PF_TYPE_INSTANT, 7, 0, 0); /* of few bytes: its tag and its size have one each */
+    hd_bytes_put(&packet, event.data + 2, event.size - 2);
+    enum { UNKNOWN = 99, HEADS = 1 + 4 + 2 + 4 }; /* tags and sizes of both fields */
+    size_t rest = packet_bytes - packet.size - HEADS;
+    char *zeros = calloc(1, rest);
+    assert_non_null(zeros);
+    hd_pb_put_bytes(&interned, UNKNOWN, zeros, rest);
+    hd_pb_put_bytes(&packet, PF_PACKET_INTERNED_DATA, interned.data, interned.size);
+    free(zeros);
+    assert_int_equal(packet.size, packet_bytes);
+    hd_pb_put_bytes(&in, PF_TRACE_PACKET, packet.data, packet.size);
+    put_event(&in, 30, PF_TYPE_INSTANT, 7, 0, 0);
+    hd_error err = {0};
+    if (read_text(&trace, (const char *)in.data, in.size, NULL, 0, &err) != HD_OK) fail_msg("%s", err.message);
+    assert_int_equal(hd_trace_row_count(trace, HD_KIND_INSTANT), count);
+    hd_trace_free(trace);
+    hd_bytes_deinit(&in);
+    hd_bytes_deinit(&event);
+    hd_bytes_deinit(&packet);
+    hd_bytes_deinit(&interned);
+}
+
+static void test_perfetto_read__behind_damage_packets_up_to_16_mib_are_found(void **state)
+{
+    (void)state;
+    for (size_t more = 0; more <= 2; more++) expect_found((16 << 20) - 1 + more, more < 2 ? 3 : 2);
+}
+
+static void test_perfetto_read__without_args_no_event_has_any(void **state)
+{
+    (void)state;
+    fixtures all = fixtures_load_as("tests/format/perfetto", ".pftrace");
+    size_t keys[2] = {0};
+    for (size_t i = 0; i < all.count; i++) {
+        for (int without = 0; without < 2; without++) {
+            const hd_read_options options = {.args = without ? HD_ARGS_META : HD_ARGS_ALL};
+            hd_trace *trace;
+            assert_int_equal(read_text(&trace, all.list[i].text, all.list[i].size, &options, 0, NULL), HD_OK);
+            for (uint32_t s = 2; s < hd_trace_shape_count(trace); s++) /* behind those of every trace */
+                keys[without] += hd_trace_shape_at(trace, s)->key_count;
+            hd_trace_free(trace);
+        }
+    }
+    assert_true(keys[0] > 0);
+    assert_int_equal(keys[1], 0);
+    fixtures_free(&all);
+}
+
 static void put_snapshot(hd_bytes *out, uint64_t boottime)
 {
     size_t packet = begin_packet(out, 0, PF_SEQ_INCREMENTAL_STATE_CLEARED);
@@ -592,6 +650,8 @@ int main(void)
         cmocka_unit_test(test_perfetto_read__a_bad_length_costs_its_packet),
         cmocka_unit_test(test_perfetto_read__bytes_that_are_no_packet_are_passed_over),
         cmocka_unit_test(test_perfetto_read__a_group_that_does_not_decompress_costs_itself),
+        cmocka_unit_test(test_perfetto_read__behind_damage_packets_up_to_16_mib_are_found),
+        cmocka_unit_test(test_perfetto_read__without_args_no_event_has_any),
         cmocka_unit_test(test_perfetto_read__times_behind_a_lost_one_are_not_guessed),
         cmocka_unit_test(test_perfetto_read__nothing_but_damage_is_an_error),
         cmocka_unit_test(test_perfetto_sniff__text_and_other_formats_are_none),
