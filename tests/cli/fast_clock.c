@@ -1,4 +1,4 @@
-/* fast_clock.c - preloaded, makes a millionth of a second a second: what a command shows after a second, it shows at once */
+/* fast_clock.c - preloaded: each microsecond is a second, so that a command shows at once what it shows later */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <time.h>
