@@ -1,7 +1,7 @@
 #!/bin/sh
 # A damaged trace, repaired: makes one, checks it, fixes it, checks it again, and converts it.
 #   tools/demo.sh [HEDDLE]      files go to build/demo/
-# At the end the page shows it, until a key is pressed, or for DEMO_SECONDS; without a terminal it only shows that it
+# At the end the viewer shows it, until a key is pressed, or for DEMO_SECONDS; without a terminal it only shows that it
 # answers.
 set -eu
 cd "$(dirname "$0")/.."
@@ -13,7 +13,7 @@ store=$out/after.heddle
 perfetto=$out/after.pftrace
 flame=$out/flame.svg
 
-# What `heddle synth` is asked for; the same seed gives the same trace.
+# Options of `heddle synth`; the same seed gives the same trace.
 synth_options="--crossings 40 --damage all --seed 7"
 
 step() {
@@ -38,7 +38,7 @@ step "The repair" fix "$before" "$after"
 step "What is wrong with it now" check "$after"
 step "The same trace as a store, which opens in milliseconds" convert "$after" "$store"
 step "And for the Perfetto viewer" convert "$store" "$perfetto"
-step "Which code the GPU works for" flame "$store" -o "$flame"
+step "Which code the GPU runs for" flame "$store" -o "$flame"
 
 cat <<END
 
@@ -50,13 +50,13 @@ cat <<END
   flame    $PWD/$flame (open it in a browser)
 
 Open each in a viewer to see the difference: drag the file into https://ui.perfetto.dev (it stays on your machine), or
-into chrome://tracing. Before the repair slices that cross are dropped or drawn over others; after it, each stands in
+into chrome://tracing. Before the repair, slices that cross are dropped or drawn over others; after it, each is in
 its lane.
 END
 
-# The page. DEMO_SECONDS=0 leaves it out.
+# The viewer. DEMO_SECONDS=0 leaves it out.
 if [ "${DEMO_SECONDS:-}" = 0 ]; then exit 0; fi
-printf '\n== The page\n$ heddle view %s\n' "$store"
+printf '\n== The viewer\n$ heddle view %s\n' "$store"
 address=$out/address
 rm -f "$address"
 "$heddle" view -q "$store" >"$address" &
@@ -66,7 +66,7 @@ tries=100
 while [ ! -s "$address" ]; do
     tries=$((tries - 1))
     if [ "$tries" = 0 ] || ! kill -0 "$page" 2>/dev/null; then
-        echo "The page could not be started; the files above are complete." >&2
+        echo "The viewer could not be started; the files above are complete." >&2
         exit 1
     fi
     sleep 0.1

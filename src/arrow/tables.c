@@ -109,7 +109,7 @@ static const arrow_table tables[] = {
      arrow_open_args, NULL},
     {{"tracks", "processes, threads and streams", tracks}, ARROW_ROWS, .fields = arrow_track_fields,
      .count = arrow_count_tracks},
-    {{"launches", "GPU work and the calls that started it", launches}, ARROW_ROWS, .fields = arrow_launch_fields,
+    {{"launches", "GPU activities and their API calls", launches}, ARROW_ROWS, .fields = arrow_launch_fields,
      .open = arrow_open_launches, .count = arrow_count_launches},
     {{"stacks", "call stacks as a tree of frames", stacks}, ARROW_ROWS, .fields = arrow_stack_fields,
      .open = arrow_open_stacks, .count = arrow_count_stacks},

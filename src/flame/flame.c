@@ -12,7 +12,7 @@ static const struct {
     [HD_FLAME_GPU_TIME] = {"gpu-time", "ns", "GPU time"},
     [HD_FLAME_CPU_TIME] = {"cpu-time", "ns", "CPU time"},
     [HD_FLAME_CPU_SELF] = {"cpu-self", "ns", "CPU time of slices alone"},
-    [HD_FLAME_LAUNCHES] = {"launches", "launches", "Launches of GPU work"},
+    [HD_FLAME_LAUNCHES] = {"launches", "launches", "Launches of GPU activities"},
     [HD_FLAME_BYTES] = {"bytes", "bytes", "Bytes copied and set on GPUs"},
     [HD_FLAME_SAMPLES] = {"samples", "samples", "Stack samples"},
 };

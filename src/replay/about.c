@@ -39,7 +39,7 @@ static const hd_report_column missing_columns[] = {
 };
 
 static const hd_report_column what_if_columns[] = {
-    {"what", HD_VALUE_STRING, "steps: their sum; span; busy: the time in which a GPU works"},
+    {"what", HD_VALUE_STRING, "steps: their sum; span; busy: the time in which a GPU is busy"},
     {"before", HD_VALUE_DURATION, "replayed without change"},
     {"after", HD_VALUE_DURATION, "with the changes"},
     {"change_percent", HD_VALUE_DECIMAL, "of what was before"},
@@ -128,7 +128,7 @@ static const hd_report_column ties_columns[] = {
 };
 
 static const hd_report_column tie_times_columns[] = {
-    {"what", HD_VALUE_STRING, "steps: their sum; span; busy: the time in which a GPU works"},
+    {"what", HD_VALUE_STRING, "steps: their sum; span; busy: the time in which a GPU is busy"},
     {"as_is", HD_VALUE_DURATION, "in the order of the trace, with the changes"},
     {"least", HD_VALUE_DURATION, "smallest value of all runs, the first one included"},
     {"most", HD_VALUE_DURATION, "largest value of all runs, the first one included"},
@@ -147,7 +147,7 @@ static const hd_report_column tie_names_columns[] = {
 
 static const hd_report_table_about tables[] = {
     {"check", "how far a replay without change is off", check_columns, HD_CHART_NONE, NULL, NULL},
-    {"model", "the delays of GPU work in the replay", model_columns, HD_CHART_NONE, NULL, NULL},
+    {"model", "the delays of GPU activities in the replay", model_columns, HD_CHART_NONE, NULL, NULL},
     {"missing", "work that began at other times than what it waited for explains", missing_columns, HD_CHART_BARS,
      "name,waited_for", "late"},
     {"what_if", "what the changes make of it", what_if_columns, HD_CHART_LANES, "what", "before,after"},
@@ -237,7 +237,8 @@ static const hd_option_about options[] = {
 const hd_report_about replay_about = {
     .name = "replay",
     .title = "the trace executed again, unchanged and with changes",
-    .text = "The graph of a trace is executed: threads take the time that they took, GPU work begins when its launch, "
+    .text = "The graph of a trace is executed: threads take the time that they took, a GPU activity begins when its "
+            "launch, "
             "its queue and its events let it. The check replays the trace unchanged and reports the error.",
     .options = options,
     .options_size = sizeof(replay_options),

@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 typedef enum hd_flame_of {
-    HD_FLAME_AUTO,     /* GPU time if there is GPU work, else samples if there are any, else CPU time */
+    HD_FLAME_AUTO,     /* GPU time if there are GPU activities, else samples if there are any, else CPU time */
     HD_FLAME_GPU_TIME, /* ns of kernels, copies and memsets, under the stack that launched them */
     HD_FLAME_CPU_TIME, /* ns of slices on CPU threads, each under the slices that enclose it; self time where it has
                           callees */

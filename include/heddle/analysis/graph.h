@@ -182,7 +182,7 @@ hd_status hd_graph_path(hd_graph_piece **out, size_t *out_count, const hd_graph 
                         int64_t until_ns, hd_error *err);
 void hd_graph_pieces_free(hd_graph_piece *pieces);
 /* Of the nodes that touch [from_ns, until_ns) the one that ends last; an end after until_ns counts as until_ns.
- * Of several, an activity counts first, then the one that began later. HD_NONE: none. */
+ * If several end then: an activity rather than a node of a thread, then the one that began later. HD_NONE: none. */
 uint32_t hd_graph_last(const hd_graph *graph, int64_t from_ns, int64_t until_ns);
 
 /* What a part of a path is, or what it waits for. */

@@ -133,9 +133,10 @@ typedef struct hd_collective {
     uint64_t event;           /* row of HD_KIND_SLICE over all blocks; `id` in the SQL table slice */
 } hd_collective;
 
-/* All collectives of a trace, by rank, device, group (the unnamed first, by stream), point to point last, then start.
- * Borrows the trace. The caller frees it with hd_collectives_free. Any thread may read it. Temporary memory is that of
- * the report "communication"; the result takes about 250 bytes per collective. Errors: MEMORY, LIMIT (2^32 slices). */
+/* All collectives of a trace, sorted by rank, device, group, start; groups without a name come first, by stream, and
+ * point-to-point last. Borrows the trace. The caller frees it with hd_collectives_free. Any thread may read it.
+ * Temporary memory is that of the report "communication"; the result takes about 250 bytes per collective. Errors:
+ * MEMORY, LIMIT (2^32 slices). */
 hd_status hd_collectives_new(hd_collectives **out, const hd_trace *trace, hd_error *err);
 void hd_collectives_free(hd_collectives *collectives);
 size_t hd_collectives_count(const hd_collectives *collectives);

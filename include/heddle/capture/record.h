@@ -72,7 +72,7 @@ typedef struct hd_record_options {
     bool wait_all;     /* wait for all descendants of the command, not only for the command. Other children of the
                           caller are waited for as well, since the caller is a subreaper meanwhile (prctl) */
     bool strict; /* fail without running the command if nothing could be captured; else print a message and run it */
-    bool sigpipe_ignored; /* by the command; else SIGPIPE has its default action there, whatever the caller does */
+    bool sigpipe_ignored; /* the command ignores SIGPIPE; else it has the default action, whatever the caller's is */
 
     hd_record_attach *attach; /* NULL: none */
     hd_record_detach *detach;

@@ -205,7 +205,8 @@ static int run(cli_run *run)
     const struct job_options *o = run->options;
     work w = {.run = run};
     hd_mpi *mpi = NULL;
-    if (!o->output) return cli_usage_error(run, "-o OUT.hds is missing");
+    if (!o->output)
+        return cli_usage_error(run, "-o OUT.hds, the summary to write, is missing; to read one: heddle job.hds");
     if (!o->ranks && !run->operand_count) return cli_usage_error(run, "--ranks PATTERN is missing, or FILE...");
     int usage = job_check_output(run, o->output);
     if (usage != CLI_OK) return usage;

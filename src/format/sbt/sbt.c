@@ -7,7 +7,8 @@ const hd_format hd_sbt_format = {
              .extensions = ".sbt",
              .reads = true,
              .writes = true,
-             .keeps = "GPU work, ranges, markers, devices, streams, correlation, kernel and copy parameters, stacks",
+             .keeps =
+                 "GPU activities, ranges, markers, devices, streams, correlation, kernel and copy parameters, stacks",
              .loses = "threads' names, other arguments, categories, flows, counters, metadata, time below 1 ns"},
     .sniff = sbt_sniff,
     .read = sbt_read,

@@ -176,7 +176,7 @@ static hd_status find(hd_launches *out, launch_finder *f, hd_error *err)
     if (!hd_roles_init(&f->roles, f->trace) || !find_ranks(f) || !launches_gather(f) || !launches_find_processes(f))
         return HD_NOMEM(err);
     if (f->has_limit)
-        return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^32 launches or pieces of GPU work");
+        return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^32 launches or GPU activities");
     for (size_t i = 0; i < f->call_count; i++) {
         f->calls[i].outer = (uint32_t)i;
         f->calls[i].place = HD_NONE;

@@ -34,16 +34,18 @@ typedef struct gpu_options {
         GPU_OPTIONS_SCOPE
 #define GPU_OPTIONS_SCOPE                                                                                              \
     {"step", HD_OPTION_PATTERNS, NULL,                                                                                 \
-     "annotations of these names are the steps, not ProfilerStep#N; auto: guess them from what repeats",               \
+     "annotations of these names are the steps of --by step, not ProfilerStep#N; auto: guess them from what "          \
+     "repeats; one step alone is chosen by --from and --until",                                                        \
      offsetof(gpu_options, step)},                                                                                     \
-        {"linked", HD_OPTION_FLAG, NULL, "leave out GPU work whose launch is not known",                               \
+        {"linked", HD_OPTION_FLAG, NULL, "leave out GPU activities whose launch is not known",                         \
          offsetof(gpu_options, linked)},                                                                               \
         {"from", HD_OPTION_TIME, NULL, "begin at this time after the first event: 1.5s, 250ms, 10us, 4ns, or 10%",     \
          offsetof(gpu_options, from)},                                                                                 \
         {"until", HD_OPTION_TIME, NULL, "end there", offsetof(gpu_options, until)},                                    \
-        {"names", HD_OPTION_PATTERNS, NULL, "only GPU work of these names", offsetof(gpu_options, names)},             \
+        {"names", HD_OPTION_PATTERNS, NULL, "only GPU activities of these names", offsetof(gpu_options, names)},       \
         {"tracks", HD_OPTION_PATTERNS, NULL,                                                                           \
-         "only GPU work on tracks whose name, process name or PROCESS/THREAD matches", offsetof(gpu_options, tracks)}, \
+         "only GPU activities on tracks whose name, process name or PROCESS/THREAD matches",                           \
+         offsetof(gpu_options, tracks)},                                                                               \
     {                                                                                                                  \
         "rank", HD_OPTION_PATTERNS, NULL, "only these ranks: 0,3", offsetof(gpu_options, ranks)                        \
     }

@@ -212,13 +212,14 @@ hd_status gpu_add_notes(hd_report *out, const hd_report_about *about, const gpu_
     }
     if (is_cut(s->trace))
         hd_table_add_text(builder, "the input ends in the middle: the rest is missing; see heddle info");
-    if (!s->launches->work_count) hd_table_add_text(builder, "there is no GPU work in this trace");
-    if (s->launches->work_count && !s->counted) hd_table_add_text(builder, "the options leave out all GPU work");
+    if (!s->launches->work_count) hd_table_add_text(builder, "there are no GPU activities in this trace");
+    if (s->launches->work_count && !s->counted) hd_table_add_text(builder, "the options leave out all GPU activities");
     if (s->counted && !s->has_launches)
-        hd_table_add_text(builder, "no GPU work is linked with a call: launches, delays, queues and what the host did "
-                                   "are not known");
+        hd_table_add_text(builder,
+                          "no GPU activity is linked with an API call: launches, delays, queues and what the host did "
+                          "are not known");
     else if (unlinked)
-        note(builder, "GPU work without a launch: %llu pieces, %llu of them began before the recording", unlinked,
+        note(builder, "GPU activities without a launch: %llu, of which %llu began before the recording", unlinked,
              before);
     for (int i = 0; i < GPU_DOUBTS; i++) {
         char text[GPU_DOUBT_TEXT];

@@ -252,7 +252,7 @@ static hd_status add_tables(hd_report *out, communication *c, hd_error *err)
     HD_TRY(add_waits(c, err));
     HD_TRY(gpu_add_aggregate(out, &c->kinds, "total", err));
     HD_TRY(gpu_add_kept(out, &c->list, NULL, err));
-    if (c->scope.counted && !c->count) notes[count++] = "none of the GPU work is communication";
+    if (c->scope.counted && !c->count) notes[count++] = "none of the GPU activities is communication";
     if (c->count)
         notes[count++] = "times are upper bounds: in one rank's recording they include waiting for the others";
     if (c->count && !c->sized) notes[count++] = "no collective has its bytes (In msg nelems, dtype)";

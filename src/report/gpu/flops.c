@@ -147,7 +147,7 @@ static hd_status add_tables(hd_report *out, flops *f, hd_error *err)
     if (f->scope.counted && !gpu_arg_is_used(&f->of.args[GPU_OP_DIMS]))
         notes[count++] = "operators have no shapes (record_shapes=True of the profiler)";
     else if (f->scope.counted && !f->keys.count)
-        notes[count++] = f->of.named ? "of no operator whose FLOP are known both shapes and GPU work are there"
+        notes[count++] = f->of.named ? "no operator whose FLOP are known has both shapes and GPU activities"
                                      : "there is no operator whose FLOP are known";
     for (size_t i = 0; i < f->peaks.note_count; i++) notes[count++] = f->peaks.notes[i];
     HD_TRY(gpu_add_notes(out, &report_flops_about, &f->scope, notes, err));
@@ -182,7 +182,7 @@ static const hd_report_column flops_columns[] = {
     {"op", HD_VALUE_STRING, "the outermost operator with known figures"},
     {"shapes", HD_VALUE_STRING, "of its inputs"},
     {"dtype", HD_VALUE_STRING, "type of the first matrix or tensor"},
-    {"calls", HD_VALUE_COUNT, "with GPU work"},
+    {"calls", HD_VALUE_COUNT, "with GPU activities"},
     {"time", HD_VALUE_DURATION, "sum of the durations of these activities"},
     {"flop", HD_VALUE_COUNT, "floating-point operations of one call"},
     {"bytes", HD_VALUE_BYTES, "of one call: inputs read and outputs written once; null: unknown type"},

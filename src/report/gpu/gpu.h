@@ -168,7 +168,7 @@ void gpu_aggregate_deinit(gpu_aggregate *aggregate);
 #define GPU_COLUMNS_STEP(key)                                                                                          \
     {"step", HD_VALUE_STRING, "with --by step: the step's name; null outside of steps", GPU_FILL(STEP, key, step)},    \
     {                                                                                                                  \
-        "step_start", HD_VALUE_TIME, "start of the step; distinguishes steps of one name",                             \
+        "step_start", HD_VALUE_TIME, "start of the step; several steps may have one name",                             \
             GPU_FILL(STEP_START, key, step)                                                                            \
     }
 #define GPU_COLUMNS_RANK                                                                                               \
@@ -215,7 +215,9 @@ bool gpu_note_unexamined(char *out, size_t size, const hd_graph *graph);
 extern const hd_report_column gpu_notes_columns[];
 #define GPU_NOTES                                                                                                      \
     {                                                                                                                  \
-        "notes", "data that the trace does not contain; figures that need it are null above", gpu_notes_columns        \
+        "notes",                                                                                                       \
+            "what the figures are based on, and what the trace does not contain: figures that need that are null",     \
+            gpu_notes_columns                                                                                          \
     }
 
 #endif

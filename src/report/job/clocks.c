@@ -18,7 +18,7 @@ static const hd_report_column clock_columns[] = {
     {"bar", HD_VALUE_DURATION, "error bar of the offset from first to last, with 99 % confidence"},
     {"drift_ppm", HD_VALUE_DECIMAL,
      "growth of the offset in millionths, from the time at on; null: not measured, the error bar includes it"},
-    {"at", HD_VALUE_TIME, "of the offset, on the host's clock as Unix time; null: any"},
+    {"at", HD_VALUE_TIME, "Unix time on the host's clock at which the offset holds; null: at any time"},
     {"first", HD_VALUE_TIME,
      "range of the evidence for the offset; outside of it the error bar grows by 200 ppm; null: no limit"},
     {"last", HD_VALUE_TIME, "of it; a clock that steps has a row for each time between"},

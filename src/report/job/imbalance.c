@@ -226,8 +226,9 @@ static void add_note_of_stepless(hd_table_builder *b, const job *j, size_t membe
 {
     char text[160];
     if (!j->stepped || !members) return;
-    snprintf(text, sizeof text, "%zu file%s GPU work in no step, though others have steps: no part of it is compared",
-             members, members == 1 ? " has" : "s have");
+    snprintf(text, sizeof text,
+             "%zu file%s GPU activities in no step, though others have steps: none of them is compared", members,
+             members == 1 ? " has" : "s have");
     hd_table_add_text(b, text);
 }
 

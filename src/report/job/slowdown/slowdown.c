@@ -469,11 +469,11 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     return slowdown_of(out, input->job, options, err);
 }
 
-static const hd_option_about options[] = {
-    {"rank", HD_OPTION_TEXTS, NULL,
-     "RANK=median: how long the job would take if that rank computed like the median of its peers; several",
-     offsetof(slowdown_options, ranks)},
-    {0}};
+static const hd_option_about options[] = {{"rank", HD_OPTION_TEXTS, NULL,
+                                           "RANK=median: how long the job would take if that rank computed like the "
+                                           "median of its peers; may be given several times",
+                                           offsetof(slowdown_options, ranks)},
+                                          {0}};
 
 const hd_report_about report_slowdown_about = {
     .name = "slowdown",
