@@ -51,29 +51,52 @@ bool graph_add_edge(graph_maker *m, uint32_t to, uint32_t from, hd_edge_kind kin
     return true;
 }
 
-/* The source of a launch edge is the part of the call in which the activity began, or the last part. */
+/* As hd_graph_node_at, by an exponential search from another node of the lane. */
+static uint32_t node_near(const hd_graph *g, const hd_graph_lane *lane, int64_t time, uint32_t hint)
+{
+    uint32_t first = lane->first_node, end = first + lane->node_count, low = hint, high = hint, step = 1;
+    for (; low > first && g->starts[low] > time; step *= 2) {
+        high = low;
+        low = low - first > step ? low - step : first;
+    }
+    for (step = 1; high < end && g->starts[high] <= time; step *= 2) {
+        low = high;
+        high = end - high > step ? high + step : end;
+    }
+    HD_PARTITION_POINT(low, high, at, g->starts[at] <= time);
+    return low == first ? HD_NONE : low - 1;
+}
+
+/* The source of a launch edge is the part of the call in which the activity began, or the last part. Launches are
+ * thread by thread and by start, so that each part is near the one before. */
 static bool add_launches(graph_maker *m)
 {
     hd_graph *g = m->g;
     const hd_launches *l = m->launches;
-    for (size_t i = 0; i < l->launch_count; i++) g->launches_without_work += l->launches[i].work_count == 0;
-    for (size_t i = 0; i < l->work_count; i++) {
-        const hd_launch *launch = l->works[i].launch == HD_NONE ? NULL : &l->launches[l->works[i].launch];
-        uint32_t node = m->nodes_of[i], lane = HD_NONE;
-        if (launch && launch->track < hd_trace_track_count(m->trace))
-            lane = m->thread_of[graph_lane_of_track(m->trace, launch->track)];
-        if (node == HD_NONE || lane == HD_NONE) {
-            g->works_without_launch++;
-            continue;
-        }
-        int64_t start = graph_time(launch->start_ns), time = g->starts[node];
+    uint32_t hint = HD_NONE, of = HD_NONE;
+    g->works_without_launch = l->work_count;
+    for (size_t i = 0; i < l->launch_count; i++) {
+        const hd_launch *launch = &l->launches[i];
+        g->launches_without_work += launch->work_count == 0;
+        if (launch->track >= hd_trace_track_count(m->trace)) continue;
+        uint32_t lane = m->thread_of[graph_lane_of_track(m->trace, launch->track)];
+        if (lane == HD_NONE) continue;
+        if (lane != of) hint = g->lanes[of = lane].first_node;
+        int64_t start = graph_time(launch->start_ns);
         int64_t end = graph_time(hd_end_or_last(launch->start_ns, launch->duration_ns)),
                 last = end > start ? end - 1 : start;
-        uint32_t from = hd_graph_node_at(g, &g->lanes[lane], time < last ? time : last);
-        if (time < start || from == HD_NONE)
-            g->backward[HD_EDGE_LAUNCH]++;
-        else if (!graph_add_edge(m, node, from, HD_EDGE_LAUNCH))
-            return false;
+        for (uint32_t w = 0; w < launch->work_count; w++) {
+            uint32_t node = m->nodes_of[l->work_order[launch->first_work + w]];
+            if (node == HD_NONE) continue;
+            g->works_without_launch--;
+            int64_t time = g->starts[node];
+            uint32_t from = node_near(g, &g->lanes[lane], time < last ? time : last, hint);
+            if (from != HD_NONE) hint = from;
+            if (time < start || from == HD_NONE)
+                g->backward[HD_EDGE_LAUNCH]++;
+            else if (!graph_add_edge(m, node, from, HD_EDGE_LAUNCH))
+                return false;
+        }
     }
     return true;
 }

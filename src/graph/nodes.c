@@ -253,41 +253,62 @@ static void add_works(graph_maker *m, const timed *list, size_t count)
     }
 }
 
+static timed timed_work(const graph_maker *m, uint32_t i)
+{
+    const hd_work *work = &m->launches->works[i];
+    bool is_launched = work->launch != HD_NONE;
+    return (timed){
+        .start = graph_time(work->start_ns),
+        .end = graph_time(hd_end_or_last(work->start_ns, work->duration_ns)),
+        .launched = is_launched ? graph_time(m->launches->launches[work->launch].start_ns) : INT64_MIN,
+        .lane = graph_lane_of_track(m->trace, work->track),
+        .work = i,
+    };
+}
+
+/* Activities that start together are in the order of their launches, else of their ends: that of the file differs by
+ * format. */
+static inline bool runs_before(const timed *x, const timed *y)
+{
+    if (x->lane != y->lane) return x->lane < y->lane;
+    if (x->start != y->start) return x->start < y->start;
+    if (x->launched != y->launched) return x->launched < y->launched;
+    return x->end != y->end ? x->end < y->end : x->work < y->work;
+}
+
+/* A counting sort by lane, and then by time, in which a lane mostly is already. */
 static bool make_queues(graph_maker *m)
 {
+    uint32_t tracks = hd_trace_track_count(m->trace);
     size_t count = 0, all = m->launches->work_count;
     timed *list = hd_large_new(all + 1, sizeof *list, m->large),
           *spare = hd_large_new(all + 1, sizeof *spare, m->large);
+    size_t *next = calloc((size_t)tracks + 1, sizeof *next); /* by lane */
     m->launched = hd_large_new(all + 1, sizeof *m->launched, m->large);
     m->nodes_of = hd_large_new(all + 1, sizeof *m->nodes_of, m->large);
-    bool fine = list && spare && m->launched && m->nodes_of;
-    for (uint32_t i = 0; fine && i < all; i++) {
-        const hd_work *work = &m->launches->works[i];
+    bool fine = list && spare && next && m->launched && m->nodes_of;
+    for (size_t i = 0; fine && i < all; i++) {
+        uint32_t track = m->launches->works[i].track;
         m->nodes_of[i] = HD_NONE;
-        if (work->track >= hd_trace_track_count(m->trace)) continue;
-        bool is_launched = work->launch != HD_NONE;
-        list[count++] = (timed){
-            .start = graph_time(work->start_ns),
-            .end = graph_time(hd_end_or_last(work->start_ns, work->duration_ns)),
-            .launched = is_launched ? graph_time(m->launches->launches[work->launch].start_ns) : INT64_MIN,
-            .lane = graph_lane_of_track(m->trace, work->track),
-            .work = i,
-        };
+        if (track < tracks) next[graph_lane_of_track(m->trace, track)]++;
+    }
+    for (uint32_t t = 0; fine && t < tracks; t++) {
+        count += next[t];
+        next[t] = count - next[t];
+    }
+    for (uint32_t i = 0; fine && i < all; i++) {
+        if (m->launches->works[i].track >= tracks) continue;
+        const timed work = timed_work(m, i);
+        list[next[work.lane]++] = work;
     }
     if (fine) {
-        /* Activities that start together are in the order of their launches, else of their ends: that of the file
-         * differs by format. */
-        HD_SORT_RUNS(list, spare, count, x, y,
-                     x->lane != y->lane           ? x->lane < y->lane
-                     : x->start != y->start       ? x->start < y->start
-                     : x->launched != y->launched ? x->launched < y->launched
-                     : x->end != y->end           ? x->end < y->end
-                                                  : x->work < y->work);
+        HD_SORT_RUNS(list, spare, count, x, y, runs_before(x, y));
         add_works(m, list, count);
         m->g->slices_left_out -= count;
     }
     hd_large_free(list);
     hd_large_free(spare);
+    free(next);
     return fine;
 }
 
@@ -364,7 +385,7 @@ hd_status graph_make_nodes(graph_maker *m, hd_error *err)
     fine = fine && walk_slices(&g) && make_room(&g) && walk_slices(&g) && make_threads(&g);
     hd_large_free(g.slices);
     hd_status status = fine ? graph_cut_threads(m, err) : HD_NOMEM(err);
-    if (status == HD_OK && !make_queues(m)) status = HD_NOMEM(err);
+    if (status == HD_OK && !(graph_make_lists(m, m->g->node_count) && make_queues(m))) status = HD_NOMEM(err);
     hd_roles_deinit(&g.roles);
     free(g.counts);
     free(g.runs);

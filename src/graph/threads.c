@@ -363,12 +363,17 @@ static size_t move_lane(finder *f, const node_lists *from, hd_graph_lane *lane, 
     return at;
 }
 
-/* The nodes move back by as many as there may be more of them, and then forward, edit by edit. */
+/* The nodes move back by as many as there are more of them after any edit, and then forward, edit by edit. */
 static bool move_all(finder *f)
 {
     hd_graph *g = f->m->g;
     uint32_t count = g->node_count;
-    size_t at = 0, more = 2 * f->edit_count;
+    size_t at = 0, more = 0;
+    int64_t added = 0;
+    for (size_t i = 0; i < f->edit_count; i++) {
+        added += f->edits[i].count - f->edits[i].replaces;
+        if (added > (int64_t)more) more = (size_t)added;
+    }
     if (!graph_make_lists(f->m, count + more)) return false;
     const node_lists old = {g->starts + more, g->ends + more, g->slices + more, g->kinds + more};
     memmove(old.starts, g->starts, count * sizeof *g->starts);
