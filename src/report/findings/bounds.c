@@ -39,7 +39,7 @@ static void find_unordered(findings *f)
 }
 
 /* Ends the claims: what is left of nodes is needed only by a finding that takes the rest, and on the path no longer.
- * The order and the new starts of nodes are made where something is replayed. */
+ * What is taken of nodes, their order and new starts are made where something is replayed. */
 static bool make_lists(findings *f)
 {
     const hd_graph *g = f->graph;
@@ -48,16 +48,15 @@ static bool make_lists(findings *f)
     for (uint32_t i = 0; i < f->count; i++) takes_rest |= f->list[i].takes_rest;
     if (!takes_rest) hd_large_free(f->claimed);
     if (!takes_rest) f->claimed = NULL;
-    hd_large_free(f->on_path);
-    f->on_path = NULL;
-    f->taken = hd_large_zeroed(count, sizeof *f->taken, f->scope.large);
+    findings_free_path(f);
     f->flags = hd_large_zeroed(count, 1, f->scope.large);
-    if (!f->taken || !f->flags) return false;
+    if (!f->flags) return false;
     find_unordered(f);
     if (!f->is_complete && !f->has_unordered) return true;
+    f->taken = hd_large_zeroed(count, sizeof *f->taken, f->scope.large);
     f->order = hd_large_new(count, sizeof *f->order, f->scope.large);
     f->new_starts = hd_large_new(count, sizeof *f->new_starts, f->scope.large);
-    if (!f->order || !f->new_starts) return false;
+    if (!f->taken || !f->order || !f->new_starts) return false;
     uint32_t *spare = (uint32_t *)f->new_starts;
     for (uint32_t n = 0; n < g->node_count; n++) f->order[n] = n;
     HD_SORT_RUNS(f->order, spare, g->node_count, x, y,
@@ -144,6 +143,7 @@ static int64_t saved(const findings *f)
 
 static void set_claims(findings *f, uint32_t of, bool is_set)
 {
+    if (!f->taken) return;
     if (f->list[of].takes_rest) f->rest_is_set = is_set;
     for (size_t i = findings_first_claim(f, of); i < f->claim_count && f->claims[i].of == of; i++) {
         const finding_claim *c = &f->claims[i];
@@ -230,12 +230,6 @@ static int64_t busiest_queue_since(const findings *f, int64_t time)
     return most;
 }
 
-static bool is_held_back(const findings *f, const hd_graph_piece *piece)
-{
-    return piece->is_delay && findings_is_work(f, piece->node) &&
-           f->scope.launches->works[f->works[piece->node - f->first_work]].launch == HD_NONE;
-}
-
 /* The delays on the path during a node before activities without a launch. */
 static int64_t held_back_in(const findings *f, uint32_t node)
 {
@@ -245,7 +239,7 @@ static int64_t held_back_in(const findings *f, uint32_t node)
     for (; low < f->path_count && f->path[low].start_ns < until; low++) {
         const hd_graph_piece *p = &f->path[low];
         int64_t start = p->start_ns > from ? p->start_ns : from, stop = p->end_ns < until ? p->end_ns : until;
-        if (is_held_back(f, p)) sum = gpu_sum(sum, stop - start);
+        sum = gpu_sum(sum, stop - start);
     }
     return sum;
 }
@@ -255,9 +249,7 @@ static int64_t held_back_in(const findings *f, uint32_t node)
 static int64_t held_back(const findings *f, uint32_t of)
 {
     int64_t sum = 0;
-    bool any = false;
-    for (size_t i = 0; !any && i < f->path_count; i++) any = is_held_back(f, &f->path[i]);
-    if (!any) return 0;
+    if (!f->path_count) return 0;
     for (size_t i = findings_first_claim(f, of); i < f->claim_count && f->claims[i].of == of; i++)
         if (!findings_is_work(f, f->claims[i].node)) sum = gpu_sum(sum, held_back_in(f, f->claims[i].node));
     for (uint32_t n = 0; f->list[of].takes_rest && n < f->first_work; n++)

@@ -37,14 +37,22 @@ finding *findings_add(findings *f, const finding_rule *rule)
     return &f->list[f->count++];
 }
 
+/* Claims so much of a node, and of its time on the path. */
+static void take(findings *f, uint32_t node, int64_t ns, int64_t path)
+{
+    if (f->claimed[node] == FINDINGS_LONG)
+        *findings_long_claimed(f, node) += ns;
+    else
+        f->claimed[node] = (uint32_t)(f->claimed[node] + ns);
+    if (path) *findings_path_at(f, node) -= path;
+}
+
 void findings_drop(findings *f)
 {
     f->count--;
     for (; f->claim_count && f->claims[f->claim_count - 1].of == f->count; f->claim_count--) {
         const finding_claim *c = &f->claims[f->claim_count - 1];
-        if (c->ns == HD_NO_TIME) continue;
-        f->claimed[c->node] -= c->ns;
-        f->on_path[c->node] += c->path;
+        if (c->ns != HD_NO_TIME) take(f, c->node, -c->ns, -c->path);
     }
 }
 
@@ -59,10 +67,10 @@ static bool add_claim(findings *f, finding_claim claim)
 static bool claim_quietly(findings *f, uint32_t node, int64_t most)
 {
     int64_t left = findings_left(f, node), ns = left < most ? left : most;
-    int64_t path = f->on_path[node] < ns ? f->on_path[node] : ns;
     if (ns <= 0) return true;
-    f->claimed[node] += ns;
-    f->on_path[node] -= path;
+    int64_t path = findings_on_path(f, node);
+    if (path > ns) path = ns;
+    take(f, node, ns, path);
     finding *of = last_of(f);
     of->path += path;
     return add_claim(f, (finding_claim){node, f->count - 1, ns, path});
@@ -87,8 +95,7 @@ void findings_scale(findings *f, double part)
         int64_t ns = c->ns == HD_NO_TIME ? HD_NO_TIME : (int64_t)((double)c->ns * part);
         int64_t path = c->path < ns ? c->path : ns;
         if (ns == HD_NO_TIME) continue;
-        f->claimed[c->node] -= c->ns - ns;
-        f->on_path[c->node] += c->path - path;
+        take(f, c->node, ns - c->ns, path - c->path);
         c->ns = ns;
         c->path = path;
         of->path += path;

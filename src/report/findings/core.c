@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory/large.h"
+#include "base/memory/vector.h"
 #include "base/sorted.h"
 #include "graph/overlap.h"
 #include "graph/preferred.h"
@@ -78,14 +79,28 @@ static bool index_nodes(findings *f)
     f->work_names = hd_large_new(works, sizeof *f->work_names, f->scope.large);
     f->work_classes = hd_large_new(works, sizeof *f->work_classes, f->scope.large);
     f->claimed = hd_large_zeroed((size_t)g->node_count + 1, sizeof *f->claimed, f->scope.large);
-    f->on_path = hd_large_zeroed((size_t)g->node_count + 1, sizeof *f->on_path, f->scope.large);
-    if (!f->works || !f->work_names || !f->work_classes || !f->claimed || !f->on_path) return false;
-    for (uint32_t n = f->first_work, at = 0; n < g->node_count; n++, at++) {
-        f->works[at] = gpu_work_at(&f->scope, g->slices[n]);
-        f->work_names[at] = f->scope.launches->works[f->works[at]].name;
+    if (!f->works || !f->work_names || !f->work_classes || !f->claimed) return false;
+    for (uint32_t n = 0; n < g->node_count; n++) {
+        if (g->ends[n] - g->starts[n] < (int64_t)FINDINGS_LONG) continue;
+        if (!hd_grow((void **)&f->longs, &f->long_capacity, f->long_count, sizeof *f->longs)) return false;
+        f->longs[f->long_count++] = (finding_long){n, 0};
+        f->claimed[n] = FINDINGS_LONG;
+    }
+    const hd_launches *l = f->scope.launches;
+    for (uint32_t n = f->first_work, at = 0, last = 0; n < g->node_count; n++, at++) {
+        bool is_next = last + 1 < l->work_count && l->works[last + 1].row == g->slices[n];
+        f->works[at] = last = is_next ? last + 1 : gpu_work_at(&f->scope, g->slices[n]);
+        f->work_names[at] = l->works[last].name;
         f->work_classes[at] = (uint8_t)f->scope.works[f->works[at]].class;
     }
     return true;
+}
+
+int64_t *findings_long_claimed(const findings *f, uint32_t node)
+{
+    size_t low = 0, high = f->long_count;
+    HD_PARTITION_POINT(low, high, at, f->longs[at].node < node);
+    return &f->longs[low].claimed;
 }
 
 /* The threads of steps; other threads, which may only watch, do not make the whole longer. */
@@ -126,21 +141,67 @@ static uint32_t last_node(const findings *f)
     return last;
 }
 
+/* Of two activities that overlap, the time that is the first one's. */
+static int64_t overlap_in(const findings *f, const hd_graph_piece *p)
+{
+    int64_t overlap = f->graph->starts[p->node] + graph_overlap(f->graph, p->node) - p->start_ns;
+    if (overlap > p->end_ns - p->start_ns) overlap = p->end_ns - p->start_ns;
+    return overlap > 0 ? overlap : 0;
+}
+
+/* Which nodes are on the path, and for how long. */
+static bool mark_path(findings *f)
+{
+    size_t words = (size_t)f->graph->node_count / 64 + 1;
+    uint32_t count = 0;
+    f->path_bits = hd_large_zeroed(words, sizeof *f->path_bits, f->scope.large);
+    f->path_ranks = hd_large_new(words, sizeof *f->path_ranks, f->scope.large);
+    if (!f->path_bits || !f->path_ranks) return false;
+    for (size_t i = 0; i < f->path_count; i++) {
+        const hd_graph_piece *p = &f->path[i];
+        if (p->is_delay) continue;
+        f->path_bits[p->node / 64] |= (uint64_t)1 << p->node % 64;
+        if (overlap_in(f, p)) f->path_bits[(p->node - 1) / 64] |= (uint64_t)1 << (p->node - 1) % 64;
+    }
+    for (size_t w = 0; w < words; count += (uint32_t)__builtin_popcountll(f->path_bits[w++])) f->path_ranks[w] = count;
+    f->path_left = hd_large_zeroed((size_t)count + 1, sizeof *f->path_left, f->scope.large);
+    for (size_t i = 0; f->path_left && i < f->path_count; i++) {
+        const hd_graph_piece *p = &f->path[i];
+        if (p->is_delay) continue;
+        int64_t overlap = overlap_in(f, p);
+        if (overlap) *findings_path_at(f, p->node - 1) += overlap;
+        *findings_path_at(f, p->node) += p->end_ns - p->start_ns - overlap;
+    }
+    return f->path_left != NULL;
+}
+
+void findings_free_path(findings *f)
+{
+    void **const lists[] = {(void **)&f->path_bits, (void **)&f->path_ranks, (void **)&f->path_left};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        hd_large_free(*lists[i]);
+        *lists[i] = NULL;
+    }
+}
+
+bool findings_keep_delays(findings *f)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < f->path_count; i++) {
+        const hd_graph_piece *p = &f->path[i];
+        bool is_kept = p->is_delay && findings_is_work(f, p->node) && findings_work(f, p->node)->launch == HD_NONE;
+        if (is_kept) f->path[kept++] = *p;
+    }
+    f->path_count = kept;
+    return !f->path || hd_large_resize((void **)&f->path, kept, kept + 1, sizeof *f->path, f->scope.large);
+}
+
 static hd_status find_path(findings *f, hd_error *err)
 {
     if (!mark_threads(f)) return HD_NOMEM(err);
     uint32_t last = f->until > f->from ? last_node(f) : HD_NONE;
-    if (last == HD_NONE) return HD_OK;
-    HD_TRY(hd_graph_path(&f->path, &f->path_count, f->graph, last, f->from, f->until, err));
-    for (size_t i = 0; i < f->path_count; i++) {
-        const hd_graph_piece *p = &f->path[i];
-        if (p->is_delay) continue;
-        int64_t overlap = f->graph->starts[p->node] + graph_overlap(f->graph, p->node) - p->start_ns;
-        if (overlap > p->end_ns - p->start_ns) overlap = p->end_ns - p->start_ns;
-        if (overlap > 0) f->on_path[p->node - 1] += overlap; /* of two that overlap, the time of the first */
-        f->on_path[p->node] += p->end_ns - p->start_ns - (overlap > 0 ? overlap : 0);
-    }
-    return HD_OK;
+    if (last != HD_NONE) HD_TRY(hd_graph_path(&f->path, &f->path_count, f->graph, last, f->from, f->until, err));
+    return mark_path(f) ? HD_OK : HD_NOMEM(err);
 }
 
 bool findings_has_edges(const findings *f, hd_edge_kind kind)
@@ -328,11 +389,11 @@ hd_status findings_prepare(findings *f, const hd_report_input *input, const gpu_
 
 void findings_release(findings *f)
 {
-    void **const large[] = {(void **)&f->work_names,    (void **)&f->work_classes, (void **)&f->works,
-                            (void **)&f->claimed,       (void **)&f->on_path,      (void **)&f->has_step,
-                            (void **)&f->sync_ops,      (void **)&f->order,        (void **)&f->taken,
-                            (void **)&f->claims,        (void **)&f->new_starts,   (void **)&f->flags,
-                            (void **)&f->sync_is_taken, (void **)&f->syncs_by_row};
+    void **const large[] = {(void **)&f->work_names,  (void **)&f->work_classes, (void **)&f->works,
+                            (void **)&f->claimed,     (void **)&f->has_step,     (void **)&f->sync_ops,
+                            (void **)&f->order,       (void **)&f->taken,        (void **)&f->claims,
+                            (void **)&f->new_starts,  (void **)&f->flags,        (void **)&f->sync_is_taken,
+                            (void **)&f->syncs_by_row};
     for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
         hd_large_free(*large[i]);
         *large[i] = NULL;
@@ -341,6 +402,9 @@ void findings_release(findings *f)
     f->path = NULL;
     hd_graph_free(f->graph);
     f->graph = NULL;
+    findings_free_path(f);
+    free(f->longs);
+    f->longs = NULL;
     free(f->names);
     f->names = NULL;
 }

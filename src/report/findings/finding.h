@@ -104,12 +104,19 @@ typedef struct finding_claim {
     int64_t path;      /* of it on the path */
 } finding_claim;
 
+/* A node of 4.3 s or more, and how much of it is claimed. */
+typedef struct finding_long {
+    uint32_t node;
+    int64_t claimed;
+} finding_long;
+#define FINDINGS_LONG UINT32_MAX
+
 enum { FINDINGS_OF_OTHERS = 1, FINDINGS_OF_WORK = 2 }; /* activities have a name, or other slices */
 struct findings {
     gpu_scope scope; /* by step */
     const gpu_trust *trust;
     hd_graph *graph;
-    hd_graph_piece *path;
+    hd_graph_piece *path; /* once the first rule has read it, findings_keep_delays */
     size_t path_count;
     int64_t from, until; /* the whole: steps if the trace has some, else the span of its devices */
     bool has_steps;
@@ -121,9 +128,15 @@ struct findings {
     uint32_t *works;     /* by node less first_work, as are the names (strings) and classes (gpu_class) of activities */
     uint32_t *work_names;
     uint8_t *work_classes;
-    /* by node: of its time within the whole what is claimed, and of that on the path what is not; most pages of both
-     * stay untouched */
-    int64_t *claimed, *on_path;
+    /* By node, of its time within the whole what is claimed; FINDINGS_LONG: of a node so long it is in `longs`. */
+    uint32_t *claimed;
+    finding_long *longs; /* by node */
+    size_t long_count, long_capacity;
+    /* Which nodes are on the path: a bit for each, and by 64 of them how many come before; of those the time on the
+     * path that is not claimed. NULL: no longer known */
+    uint64_t *path_bits;
+    uint32_t *path_ranks;
+    int64_t *path_left;
     uint8_t *has_step;      /* by node below first_work: steps are on its thread */
     uint8_t *names;         /* by string: which slices have this name */
     int64_t *busiest;       /* by device: how long it is busy within the whole */
@@ -175,6 +188,9 @@ static inline int64_t findings_whole(const findings *f)
 {
     return f->until - f->from;
 }
+void findings_free_path(findings *f);
+/* Of the path, the delays before activities without a launch remain. false: no memory. */
+bool findings_keep_delays(findings *f);
 /* A hundredth of the whole. */
 static inline bool findings_is_worth(const findings *f, int64_t ns)
 {
@@ -186,24 +202,42 @@ static inline double findings_percent(int64_t part, int64_t whole)
 }
 /* The whole lasts until it ends: an activity, or a thread of steps, within the whole. */
 bool findings_is_measured(const findings *f, uint32_t node);
+int64_t *findings_long_claimed(const findings *f, uint32_t node);
+static inline int64_t findings_claimed(const findings *f, uint32_t node)
+{
+    return f->claimed[node] == FINDINGS_LONG ? *findings_long_claimed(f, node) : f->claimed[node];
+}
+/* What the path still has of a node; NULL: the node is not on it. */
+static inline int64_t *findings_path_at(const findings *f, uint32_t node)
+{
+    uint64_t bits = f->path_bits[node / 64], bit = (uint64_t)1 << node % 64;
+    if (!(bits & bit)) return NULL;
+    return &f->path_left[f->path_ranks[node / 64] + (uint32_t)__builtin_popcountll(bits & (bit - 1))];
+}
+static inline int64_t findings_on_path(const findings *f, uint32_t node)
+{
+    const int64_t *left = findings_path_at(f, node);
+    return left ? *left : 0;
+}
 /* How much of a node's time within the whole no rule has claimed. What they leave of a kernel is what it needs in any
  * case. */
 static inline int64_t findings_left(const findings *f, uint32_t node)
 {
     int64_t start = f->graph->starts[node] > f->from ? f->graph->starts[node] : f->from;
     int64_t end = f->graph->ends[node] < f->until ? f->graph->ends[node] : f->until;
-    return end > start ? end - start - f->claimed[node] : 0;
+    return end > start ? end - start - findings_claimed(f, node) : 0;
 }
 /* The same of its time on the path. */
 static inline int64_t findings_left_on_path(const findings *f, uint32_t node)
 {
-    if (f->on_path[node] == 0) return 0;
+    int64_t path = findings_on_path(f, node);
+    if (path == 0) return 0;
     int64_t left = findings_left(f, node);
-    return f->on_path[node] < left ? f->on_path[node] : left;
+    return path < left ? path : left;
 }
 static inline bool findings_is_untouched(const findings *f, uint32_t node)
 {
-    return f->claimed[node] == 0;
+    return findings_claimed(f, node) == 0;
 }
 /* How long some work of these classes (bits 1 << gpu_class) runs on a device within the whole, and of that before
  * `until`. O(works). */

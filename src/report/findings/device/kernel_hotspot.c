@@ -24,7 +24,7 @@ static bool find_name(uint32_t *out, int64_t *out_ns, const findings *f, bool is
         if (work->class != GPU_COMPUTE || work->device == HD_NONE || name == HD_STRING_NONE ||
             !findings_is_untouched(f, n))
             continue;
-        int64_t time = is_on_path ? f->on_path[n] : findings_left(f, n);
+        int64_t time = is_on_path ? findings_on_path(f, n) : findings_left(f, n);
         sums[name] = gpu_sum(sums[name], time);
         if (time > 0 && (*out == HD_STRING_NONE || sums[name] > sums[*out])) *out = name;
     }

@@ -130,7 +130,7 @@ static bool claim_parts(findings *f, const gap *g)
         if (op == HD_NONE || work->class != GPU_COMPUTE || g->parts[op] <= 0) continue;
         /* Less what others have claimed: the rest of the time is what the roofline allows. */
         int64_t lost = (int64_t)(g->parts[op] * (double)gpu_duration(work));
-        fine = findings_claim(f, n, lost - f->claimed[n]);
+        fine = findings_claim(f, n, lost - findings_claimed(f, n));
     }
     return fine;
 }

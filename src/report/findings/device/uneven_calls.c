@@ -63,8 +63,9 @@ static bool is_wanted(bool *out, const findings *f, const finding_rule *rule, gp
             int64_t ns = gpu_duration(findings_work(f, n)), *least = &shortest[name < names ? name : names];
             if (!is_call(f, n, class)) continue;
             if (!pass && ns < *least) *least = ns;
-            if (pass && ns / SLOW >= *least)
-                sum = gpu_sum(sum, ns - *least < f->on_path[n] ? ns - *least : f->on_path[n]);
+            if (!pass || ns / SLOW < *least) continue;
+            int64_t path = findings_on_path(f, n);
+            sum = gpu_sum(sum, ns - *least < path ? ns - *least : path);
         }
     }
     free(shortest);

@@ -31,6 +31,7 @@ static hd_status claim_overheads(findings *f, const gpu_slices *overheads, uint3
         int64_t covered = gpu_spans_covered(&apart, piece->start_ns, piece->end_ns);
         if (covered) fine = findings_claim(f, piece->node, covered);
     }
+    fine = fine && findings_keep_delays(f);
     for (size_t i = 0; fine && i < overheads->count; i++) {
         const gpu_slice *slice = &overheads->list[i];
         for (uint32_t l = 0; fine && l < f->graph->lane_count && !f->graph->lanes[l].is_queue; l++) {
