@@ -72,7 +72,8 @@ static void on_news(void *user)
 }
 
 /* `news` of an engine is the function "news" of the module "heddle", which the caller of WebAssembly imports. */
-__attribute__((export_name("hd_engine_follow"), used)) static void follow(hd_engine *engine)
+void hd_engine_follow(hd_engine *engine); /* for the caller of WebAssembly, as what meson.build lists */
+void hd_engine_follow(hd_engine *engine)
 {
     hd_engine_on_news(engine, on_news, NULL);
 }
