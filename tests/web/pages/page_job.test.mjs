@@ -167,6 +167,11 @@ test("which rank is the straggler: a table marks it and where its time goes, and
     if (files === names) continue;
     await page.locator("#pane [role=tab]", {hasText: "Summary"}).click(); // summaries alone: the ranks are their summary
     await until(page, () => document.querySelectorAll(".start .rankgrid tbody tr").length === 8, null, "the same table");
+    await page.locator(".start .rankgrid tbody tr").first().click();
+    await until(page, () => window.heddle.app.state.session.value.traces.filter(t => t.state === "ready").length === 3, null, "its trace and two others are open");
+    assert.ok((await state(page, "session")).traces[0].name.endsWith("job_rank5.json"));
+    const late = expected()[5].steps.map(step => step.lateness), worst = late.indexOf(Math.max(...late));
+    await until(page, name => window.heddle.app.state.message.value?.text.startsWith(`${name} of rank 5`), expected()[5].steps[worst].name, "its latest step");
   }
 });
 
