@@ -108,9 +108,9 @@ test("how much communication is exposed: per step in percent, and a click shows 
   await setState(page, "tab", "start");
   await page.waitForSelector(".stepgrid .grid tbody tr");
   const steps = stepsOf(trace());
-  const shown = await page.locator(".stepgrid tbody tr td:nth-child(7)").allInnerTexts();
+  const shown = await page.locator(".stepgrid tbody tr td:nth-child(4)").allInnerTexts();
   assert.deepEqual(shown, steps.map(s => `${short(s.exposed)} ${(s.exposed / s.window * 100).toFixed(2)} %`));
-  await page.locator(".stepgrid tbody tr").nth(6).locator("td:nth-child(7) button").click();
+  await page.locator(".stepgrid tbody tr").nth(6).locator("td:nth-child(4) button").click();
   const track = (await state(page, "tracks")).find(t => t.derived && t.role === "exposed");
   await settled(page);
   assert.ok(await page.evaluate(key => {
