@@ -10,7 +10,7 @@ import {launch} from "../tests/web/browser.mjs";
 import {startView} from "../tests/web/server.mjs";
 
 const [heddle, file, flag, count] = process.argv.slice(2);
-const chromium = ["/usr/bin/chromium", "/usr/bin/chromium-browser"].find(fs.existsSync);
+const chromium = ["chromium", "chromium-browser", "chromium-headless-shell"].map(name => `/usr/bin/${name}`).find(fs.existsSync);
 if (!file || !chromium || (flag && flag !== "--runs")) {
   console.error("usage: measure_job_page.mjs HEDDLE JOB.hds [--runs N]; Chromium must be there");
   process.exit(2);

@@ -16,7 +16,7 @@ const args = process.argv.slice(2);
 const option = (name, otherwise) => args.includes(name) ? Number(args[args.indexOf(name) + 1]) : otherwise;
 const [heddle, file] = args;
 const seconds = option("--seconds", 8), clients = option("--clients", 20), runs = option("--runs", 5);
-const chromium = ["/usr/bin/chromium", "/usr/bin/chromium-browser"].find(fs.existsSync);
+const chromium = ["chromium", "chromium-browser", "chromium-headless-shell"].map(name => `/usr/bin/${name}`).find(fs.existsSync);
 if (!file || !chromium) {
   console.error("usage: measure_page.mjs HEDDLE FILE [--seconds N] [--clients N] [--runs N] [--json]; Chromium must be there");
   process.exit(2);

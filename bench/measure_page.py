@@ -26,7 +26,7 @@ def store(bench):
 
 
 def missing(bench):
-    if not (shutil.which("chromium") or shutil.which("chromium-browser")):
+    if not any(map(shutil.which, ("chromium", "chromium-browser", "chromium-headless-shell"))):
         return "there is no Chromium"
     if not shutil.which("node") or not os.path.isdir(os.path.join(bench.here, "../tests/web/node_modules")):
         return "node and tests/web/node_modules are needed (tools/setup.sh test)"

@@ -48,7 +48,7 @@ typedef enum hd_option_kind {
     HD_OPTION_TEXT,     /* const char * */
     HD_OPTION_PATTERNS, /* const char *: a comma-separated list; each KEY= adds to it */
     HD_OPTION_TEXTS,    /* hd_option_texts: each KEY= adds a text */
-    HD_OPTION_TRACE     /* const char *: path of a second trace, read by the caller that runs a pass (hd_pass_second) */
+    HD_OPTION_TRACE     /* const char *: path of a file; of a pass, the trace that its caller reads (hd_pass_second) */
 } hd_option_kind;
 
 /* "flag", "decimal", "time" …, static. */

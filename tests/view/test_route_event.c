@@ -109,6 +109,39 @@ static void test_event__the_call_stack_of_an_operator_is_above_it(void **state)
     maker_close(&m);
 }
 
+/* The lines of each stream without those of some folders, made once for each list. */
+static void test_lines__tracks_skip_folders(void **state)
+{
+    maker m;
+    (void)state;
+    maker_open(&m, "[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"a\",\"pid\":0,\"tid\":7,\"ts\":0,\"dur\":20,"
+                   "\"args\":{\"device\":0,\"stream\":7,\"source_stack\":\"my/net.py:49:2\\nlib/run.py:3:1\"}},"
+                   "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"b\",\"pid\":0,\"tid\":8,\"ts\":40,\"dur\":20,"
+                   "\"args\":{\"device\":0,\"stream\":8,\"source_stack\":\"lib/run.py:4:1\"}}]");
+    uint32_t before = view_scene_track_count(m.scene), count = before;
+    static const struct {
+        const char *query;
+        uint32_t tracks;
+    } asked[] = {{"skip=my", 2}, {"skip=lib", 1}, {"skip=my, lib", 0}, {"skip=my", 0}};
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        has(maker_ask(&m, view_route_lines, asked[i].query), "{\"tracks\": [");
+        count += asked[i].tracks;
+        assert_int_equal(view_scene_track_count(m.scene), count);
+    }
+    for (uint32_t t = before; t < count; t++) {
+        const view_track *track = view_scene_track(m.scene, t);
+        view_slice slice;
+        assert_string_equal(track->role, "own_source");
+        assert_int_equal(view_row_read(&slice, &track->rows.rows[0], m.trace, 0, 1), 1);
+        hd_string name = view_scene_text(m.scene, slice.name);
+        bool is_library = strstr(track->detail, "in my is") != NULL;
+        assert_true(name.size > 3 && memcmp(name.data, is_library ? "lib" : "my/", 3) == 0);
+    }
+    assert_null(maker_ask(&m, view_route_lines, "skip="));
+    has(m.error.message, "names no folder");
+    maker_close(&m);
+}
+
 static void test_event__a_launch_has_its_works_and_its_parent(void **state)
 {
     maker m;
@@ -344,7 +377,7 @@ static void test_derived__a_slice_has_facts_of_its_own(void **state)
     maker_open(&m, training);
     const char *answer = ask_derived(&m, "idle", 15000);
     has(answer,
-        "\"role\":\"idle\",\"name\":\"idle: device\",\"start\":15000,\"duration\":15000,\"how\":\"When no stream");
+        "\"role\":\"idle\",\"name\":\"idle: device\",\"start\":15000,\"duration\":15000,\"how\":\"Time between the first");
     has(answer, "\"before\":{\"row\":3,");
     has(answer, "\"after\":{\"row\":4,");
     has(answer, "\"works\":[],\"works_count\":0");
@@ -384,6 +417,7 @@ int main(void)
         cmocka_unit_test(test_event__a_slice_without_length_or_end_says_so),
         cmocka_unit_test(test_event__frames_of_the_event_itself_are_its_stack),
         cmocka_unit_test(test_event__the_call_stack_of_an_operator_is_above_it),
+        cmocka_unit_test(test_lines__tracks_skip_folders),
         cmocka_unit_test(test_event__a_launch_has_its_works_and_its_parent),
         cmocka_unit_test(test_flows__lines_of_launches_and_flows_are_counted_and_limited),
         cmocka_unit_test(test_flows__slices_with_a_bind_id_are_points),

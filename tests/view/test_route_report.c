@@ -100,6 +100,14 @@ static void test_report__no_option_names_a_file(void **state)
     assert_true(view_option_is_allowed(HD_OPTION_TEXTS));
     assert_false(view_option_is_allowed(HD_OPTION_TRACE));
     assert_false(view_option_is_allowed((hd_option_kind)(HD_OPTION_TRACE + 1))); /* one that comes later */
+    maker m;
+    maker_open(&m, text);
+    assert_null(maker_ask(&m, view_route_report, "name=clocks&ntp=/dev/null"));
+    has(m.error.message, "ntp names a file");
+    assert_null(maker_ask(&m, view_route_report, "name=clocks&mpisync=/dev/null"));
+    has(m.error.message, "mpisync names a file");
+    has_not(maker_ask(&m, view_route_reports, ""), "\"mpisync\"");
+    maker_close(&m);
 }
 
 static void test_find__by_name_or_by_time(void **state)

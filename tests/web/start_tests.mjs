@@ -108,9 +108,9 @@ test("how much communication is exposed: per step in percent, and a click shows 
   await setState(page, "tab", "start");
   await page.waitForSelector(".stepgrid .grid tbody tr");
   const steps = stepsOf(trace());
-  const shown = await page.locator(".stepgrid tbody tr td:nth-child(7)").allInnerTexts();
+  const shown = await page.locator(".stepgrid tbody tr td:nth-child(4)").allInnerTexts();
   assert.deepEqual(shown, steps.map(s => `${short(s.exposed)} ${(s.exposed / s.window * 100).toFixed(2)} %`));
-  await page.locator(".stepgrid tbody tr").nth(6).locator("td:nth-child(7) button").click();
+  await page.locator(".stepgrid tbody tr").nth(6).locator("td:nth-child(4) button").click();
   const track = (await state(page, "tracks")).find(t => t.derived && t.role === "exposed");
   await settled(page);
   assert.ok(await page.evaluate(key => {
@@ -162,8 +162,18 @@ test("which line launched this kernel: the user's own first, then the stack from
   await page.locator(".editor input").nth(2).fill("train.py");
   await page.locator(".editor input").nth(2).press("Tab");
   await until(page, () => /^Library line\s+.*fastops/.test(document.querySelector("[aria-label='Event'] .facts").innerText), null, "the folder is skipped");
+  const named = names => until(page, names => JSON.stringify(window.heddle.app.state.tracks.value.filter(t => t.name.startsWith("Source line")).map(t => [t.role, t.name])) === names,
+    JSON.stringify(names), `the tracks are ${names}`);
+  await named([["own_source", "Source line, stream 7"]]); // of the other one no line is left
+  await settled(page);
+  const lines = await page.evaluate(async () => {
+    const {app} = window.heddle, {trace, id} = app.state.tracks.value.find(t => t.role === "own_source");
+    return (await app.source.select(trace, 0, 1e12, [id], "name")).table.map(row => row.text);
+  });
+  assert.ok(lines.length > 0 && lines.every(name => !name.startsWith("train.py")), lines.join());
   await page.locator(".editor input").nth(2).fill("");
   await page.locator(".editor input").nth(2).press("Tab");
+  await named(["Source line, stream 7", "Source line, stream 20"].map(name => ["source", name]));
   await page.locator(".editor input").nth(0).fill("javascript://{file}");
   await page.locator(".editor input").nth(0).press("Tab");
   await until(page, () => document.querySelectorAll("[aria-label='Event'] a.small").length === 0, null, "no scheme that runs in the page");

@@ -9,9 +9,9 @@
 #include "trace/event.h"
 
 /* A level above frameworks, or 0. */
-static uint8_t level_of(hd_string name)
+static uint8_t level_of(const gpu_lines *l, hd_string name)
 {
-    hd_frame_level level = hd_frame_level_of(name);
+    hd_frame_level level = hd_frame_level_beside(name, l->skip);
     return level > HD_FRAME_BELOW ? (uint8_t)level : 0;
 }
 
@@ -23,7 +23,7 @@ static bool find_levels(gpu_lines *l)
     bool any = false;
     l->levels = calloc((size_t)strings + 1, 1);
     for (uint32_t i = 0; l->levels && i < strings; i++)
-        any |= (l->levels[i] = level_of(hd_trace_string(l->trace, i))) > 0;
+        any |= (l->levels[i] = level_of(l, hd_trace_string(l->trace, i))) > 0;
     if (!l->levels) return false;
     if (any) return true;
     free(l->levels);
@@ -35,15 +35,15 @@ static bool find_line_nodes(gpu_lines *l)
 {
     const hd_stacks *tree = hd_event_stacks_tree(l->stacks);
     bool any = false;
-    for (uint32_t i = 0; !any && i < hd_stacks_name_count(tree); i++) any = level_of(hd_stacks_text(tree, i)) > 0;
+    for (uint32_t i = 0; !any && i < hd_stacks_name_count(tree); i++) any = level_of(l, hd_stacks_text(tree, i)) > 0;
     if (!any) return true;
-    l->line_of = hd_stack_lines(tree);
+    l->line_of = hd_stack_lines(tree, l->skip);
     return l->line_of != NULL;
 }
 
-hd_status gpu_lines_init(gpu_lines *out, gpu_texts *texts, const hd_trace *trace, hd_error *err)
+hd_status gpu_lines_init(gpu_lines *out, gpu_texts *texts, const hd_trace *trace, const char *skip, hd_error *err)
 {
-    *out = (gpu_lines){.trace = trace, .texts = texts};
+    *out = (gpu_lines){.trace = trace, .texts = texts, .skip = skip};
     HD_TRY(hd_event_stacks_new(&out->stacks, trace, err));
     return find_levels(out) && find_line_nodes(out) ? HD_OK : HD_NOMEM(err);
 }
@@ -74,7 +74,7 @@ bool gpu_line_of_slice(uint32_t *out, gpu_lines *lines, uint64_t row)
     *out = HD_NONE;
     if (!lines->line_of) return true;
     hd_string line = line_of_node(lines, node_of_slice(lines, row));
-    if (!level_of(line)) return true;
+    if (!level_of(lines, line)) return true;
     *out = gpu_text(lines->texts, line.data, line.size);
     return *out != HD_NONE;
 }
@@ -110,14 +110,14 @@ static hd_status choose_frame(void *user, uint32_t id, const uint32_t *around, s
 static hd_status choose_line(void *user, uint32_t id, const uint32_t *around, size_t count, hd_error *err)
 {
     finder *f = user;
-    uint8_t level = f->out[id] == HD_NONE ? 0 : level_of(gpu_text_of(f->lines->texts, f->out[id]));
+    uint8_t level = f->out[id] == HD_NONE ? 0 : level_of(f->lines, gpu_text_of(f->lines->texts, f->out[id]));
     hd_string best = {NULL, 0};
     for (size_t i = count; i-- > 0 && level < HD_FRAME_USER;) {
         gpu_slice *slice = &f->slices.list[around[i]];
         if (slice->user == HD_NONE) slice->user = node_of_slice(f->lines, slice->row);
         hd_string line = line_of_node(f->lines, slice->user);
-        if (level_of(line) <= level) continue;
-        level = level_of(line);
+        if (level_of(f->lines, line) <= level) continue;
+        level = level_of(f->lines, line);
         best = line;
     }
     return best.size ? put(f, id, best, err) : HD_OK;

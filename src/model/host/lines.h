@@ -14,13 +14,15 @@
 typedef struct gpu_lines {
     const hd_trace *trace;
     gpu_texts *texts;
+    const char *skip;
     uint8_t *levels; /* by string: hd_frame_level; NULL: none is a line */
     hd_event_stacks *stacks;
     uint32_t *line_of; /* by node of the stacks: the node of its line; NULL: none has one */
 } gpu_lines;
 
-/* The trace and the texts must outlive it. Deinit in any case. Errors: MEMORY. */
-hd_status gpu_lines_init(gpu_lines *out, gpu_texts *texts, const hd_trace *trace, hd_error *err);
+/* Code in the folders `skip` is not the user's (hd_frame_level_beside); "": none. All three must outlive it. Deinit in
+ * any case. Errors: MEMORY. */
+hd_status gpu_lines_init(gpu_lines *out, gpu_texts *texts, const hd_trace *trace, const char *skip, hd_error *err);
 void gpu_lines_deinit(gpu_lines *lines);
 /* false: the trace has no frame that is a line. */
 static inline bool gpu_lines_exist(const gpu_lines *lines)

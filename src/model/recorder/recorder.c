@@ -175,7 +175,7 @@ hd_status hd_recorded_new(hd_recorded **out, size_t *out_count, gpu_texts *texts
     hd_status status = hd_event_stacks_new(&r.stacks, trace, err);
     bool fine = true;
     for (int i = 0; i < ARGUMENTS; i++) fine &= gpu_arg_init(&r.args[i], trace, names[i]);
-    if (status == HD_OK) r.lines = hd_stack_lines(hd_event_stacks_tree(r.stacks));
+    if (status == HD_OK) r.lines = hd_stack_lines(hd_event_stacks_tree(r.stacks), "");
     if (status_text.size && status_text.size <= STATUS_LIMIT && *status_text.data == '{') {
         r.status = hd_json_copy(status_text.data, status_text.size);
         fine &= r.status != NULL;

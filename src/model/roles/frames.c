@@ -125,7 +125,7 @@ static bool is_in(hd_string file, hd_string folder)
     return false;
 }
 
-bool hd_frame_is_in(hd_string file, const char *folders)
+static bool file_is_in(hd_string file, const char *folders)
 {
     for (const char *at = folders; *at;) {
         size_t size = strcspn(at, ","), blanks = strspn(at, " ");
@@ -156,4 +156,12 @@ hd_frame_level hd_frame_level_of(hd_string name)
     const hd_string part = {path.data, is_file ? path.size - strlen(".py") : first};
     if (HAS(frameworks, part) || (!is_installed && HAS(own, part))) return HD_FRAME_BELOW;
     return is_installed || HAS(libraries, part) ? HD_FRAME_LIBRARY : HD_FRAME_USER;
+}
+
+hd_frame_level hd_frame_level_beside(hd_string name, const char *folders)
+{
+    hd_frame_place place;
+    hd_frame_level level = hd_frame_level_of(name);
+    bool is_below = level > HD_FRAME_BELOW && hd_frame_place_of(&place, name) && file_is_in(place.file, folders);
+    return is_below ? HD_FRAME_BELOW : level;
 }

@@ -23,11 +23,10 @@ typedef enum hd_frame_level {
     HD_FRAME_USER,    /* any other file of Python: the user's own */
 } hd_frame_level;
 
-/* Whether a file is one of these or in one of these folders, separated by ',', each from the root or from any folder
- * on: "fastops" has "fastops/add.py" and "/home/me/fastops/add.py". */
-bool hd_frame_is_in(hd_string file, const char *folders);
-
 /* Profilers leave out the folders where Python finds modules, so that installed ones are known by their names. */
 hd_frame_level hd_frame_level_of(hd_string name);
+/* The same, where the code in these files and folders is a framework's as well. They are separated by ',', each from the
+ * root or from any folder on: "fastops" has "fastops/add.py" and "/home/me/fastops/add.py". */
+hd_frame_level hd_frame_level_beside(hd_string name, const char *folders);
 
 #endif

@@ -246,13 +246,13 @@ uint32_t hd_event_stacks_of_text(const char **out_from, const hd_event_stacks *s
     return known ? known->value : HD_STACK_NONE;
 }
 
-uint32_t *hd_stack_lines(const hd_stacks *tree)
+uint32_t *hd_stack_lines(const hd_stacks *tree, const char *skip)
 {
     uint32_t count = hd_stacks_count(tree), names = hd_stacks_name_count(tree);
     uint32_t *lines = calloc((size_t)count + 1, sizeof *lines);
     uint8_t *levels = calloc((size_t)names + 1, sizeof *levels);
     for (uint32_t i = 0; lines && levels && i < names; i++)
-        levels[i] = (uint8_t)hd_frame_level_of(hd_stacks_text(tree, i));
+        levels[i] = (uint8_t)hd_frame_level_beside(hd_stacks_text(tree, i), skip);
     for (uint32_t node = 1; lines && levels && node < count; node++) {
         hd_frame frame = hd_stacks_at(tree, node);
         uint32_t above = lines[frame.caller];

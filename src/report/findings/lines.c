@@ -29,7 +29,7 @@ hd_status findings_line(char out[96], const findings *f, const gpu_place *places
     int64_t *sums = calloc(count + 1, sizeof *sums); /* each place adds at most one text */
     *out = '\0';
     hd_status status = of && sums ? HD_OK : HD_NOMEM(err);
-    if (status == HD_OK && count) status = gpu_lines_init(&lines, &texts, f->scope.trace, err);
+    if (status == HD_OK && count) status = gpu_lines_init(&lines, &texts, f->scope.trace, "", err);
     if (status == HD_OK && count) status = gpu_lines_around(of, &lines, &f->scope, places, count, count, err);
     uint32_t best = status == HD_OK ? choose_line(sums, of, lengths, count) : HD_NONE;
     if (best != HD_NONE) snprintf(out, 96, ", called by %s", findings_short_text(name, gpu_text_of(&texts, best)));

@@ -319,7 +319,7 @@ static hd_status add_tables(hd_report *out, kernels *k, hd_error *err)
     if (k->scope.by & GPU_BY_MODULE) HD_TRY(find_modules(k, err));
     if (k->scope.by & GPU_BY_STACK) HD_TRY(find_stacks(k, err));
     if (k->scope.by & GPU_BY_LINE) {
-        HD_TRY(gpu_lines_init(&k->lines, &k->texts, k->scope.trace, err));
+        HD_TRY(gpu_lines_init(&k->lines, &k->texts, k->scope.trace, "", err));
         HD_TRY(gpu_lines_of_launches(&k->line_of, &k->lines, &k->scope, true, err));
     }
     HD_TRY(gpu_trust_of_scope(&k->trust, &k->scope, err));

@@ -241,10 +241,9 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 }
 
 static const hd_option_about options[] = {
-    {"ntp", HD_OPTION_TEXT, NULL,
-     "FILE of lines \"HOST OFFSET BAR\" in seconds: what to add to its clock for true time",
+    {"ntp", HD_OPTION_TRACE, NULL, "lines \"HOST OFFSET BAR\" in seconds: what to add to its clock for true time",
      offsetof(clock_values, ntp)},
-    {"mpisync", HD_OPTION_TEXT, NULL, "FILE of Open MPI's mpisync: lines \"HOST RTT OFFSET\" in seconds",
+    {"mpisync", HD_OPTION_TRACE, NULL, "what Open MPI's mpisync wrote: lines \"HOST RTT OFFSET\" in seconds",
      offsetof(clock_values, mpisync)},
     {"reference", HD_OPTION_TEXT, NULL, "the host whose clock counts; else that of the lowest rank",
      offsetof(clock_values, reference)},

@@ -35,11 +35,12 @@ static const row_about abouts[ROWS] = {
                   VIEW_PLACE_COPY},
     [EXPOSED] = {"exposed", "Exposed communication",
                  "Communication while nothing computes on the device: the time that it costs.", VIEW_PLACE_EXPOSED},
-    [IDLE] = {"idle", "Idle",
-              "When no stream of the device does any work, between its first work and its last, named by the cause, as "
-              "report idle finds it. Waits that a profiler "
-              "shows on a stream are not work, except those of an Ascend NPU's collectives.",
-              VIEW_PLACE_IDLE},
+    [IDLE] =
+        {"idle", "Idle",
+         "Time between the first and the last activity of the device in which no stream runs one. The name has the "
+         "cause, as report idle finds it. Waits that a profiler shows on a stream are no activities, except those "
+         "of an Ascend NPU's collectives.",
+         VIEW_PLACE_IDLE},
 };
 
 /* ---- waits of collectives that are not work: model/host/waits.h ---- */

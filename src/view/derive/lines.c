@@ -3,6 +3,7 @@
  * As `heddle report kernels --by line` has it, but of a backward operator its own line. Activities of a stream that
  * follow each other within PAUSE_NS and have one line are one slice.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 #include "base/memory/large.h"
 #include "model/host/lines.h"
 #include "view/derive/derive.h"
+#include "view/derive/table.h"
 
 enum { PAUSE_NS = 10000 };
 
@@ -19,8 +21,9 @@ typedef struct source_lines {
     gpu_scope scope;
     gpu_texts texts;
     gpu_lines lines;
-    uint32_t *of_launch; /* text */
-    uint32_t *names;     /* by text: id of the scene + 1, 0: none yet */
+    const char *role, *detail; /* of the tracks */
+    uint32_t *of_launch;       /* text */
+    uint32_t *names;           /* by text: id of the scene + 1, 0: none yet */
     uint32_t name_count;
 } source_lines;
 
@@ -63,9 +66,6 @@ static bool add_work(view_slices *out, source_lines *s, const hd_work *work, con
 
 static hd_status add_stream(source_lines *s, const view_device *device, const view_stream *stream, hd_error *err)
 {
-    static const char detail[] = "The line of the user's own code that launched the activities of the stream: the "
-                                 "innermost Python frame that is neither of a framework nor installed, else of a "
-                                 "library. A pause of 10 µs ends a slice.";
     const hd_launches *launches = view_scene_launches(s->scene);
     view_slices slices = {.large = s->devices->large};
     view_track track;
@@ -81,7 +81,7 @@ static hd_status add_stream(source_lines *s, const view_device *device, const vi
     bool any = slices.count > 0;
     if (status == HD_OK && any) {
         bool made =
-            view_stream_track(&track, s->scene, device, stream, "source", "Source line", detail, VIEW_PLACE_SOURCE);
+            view_stream_track(&track, s->scene, device, stream, s->role, "Source line", s->detail, VIEW_PLACE_SOURCE);
         if (made) track.parent = section;
         status = made ? view_derived_rows(&track, &slices, err) : HD_NOMEM(err);
         if (made && status != HD_OK) view_track_deinit(&track);
@@ -104,12 +104,13 @@ static hd_status derive(source_lines *s, const atomic_bool *stop, hd_error *err)
     return HD_OK;
 }
 
-hd_status view_derive_lines(view_scene *scene, const atomic_bool *stop, hd_error *err)
+static hd_status derive_lines(view_scene *scene, const char *role, const char *skip, const char *detail,
+                              const atomic_bool *stop, hd_error *err)
 {
     view_devices devices;
-    source_lines s = {.scene = scene, .devices = &devices};
+    source_lines s = {.scene = scene, .devices = &devices, .role = role, .detail = detail};
     HD_TRY(view_devices_find(&devices, scene, err));
-    hd_status status = devices.count ? gpu_lines_init(&s.lines, &s.texts, view_scene_trace(scene), err) : HD_OK;
+    hd_status status = devices.count ? gpu_lines_init(&s.lines, &s.texts, view_scene_trace(scene), skip, err) : HD_OK;
     if (status == HD_OK && gpu_lines_exist(&s.lines)) status = derive(&s, stop, err);
     hd_large_free(s.of_launch);
     free(s.names);
@@ -117,5 +118,49 @@ hd_status view_derive_lines(view_scene *scene, const atomic_bool *stop, hd_error
     gpu_texts_deinit(&s.texts);
     gpu_scope_deinit(&s.scope);
     view_devices_deinit(&devices);
+    return status;
+}
+
+#define DETAIL                                                                                                         \
+    "The line of the user's own code that launched the activities of the stream: the innermost Python frame that is "  \
+    "neither of a framework nor installed, else of a library. A pause of 10 µs ends a slice."
+
+hd_status view_derive_lines(view_scene *scene, const atomic_bool *stop, hd_error *err)
+{
+    return derive_lines(scene, "source", "", DETAIL, stop, err);
+}
+
+/* The tracks of a detail; false: no memory. */
+static bool find_tracks(view_table_tracks *out, const view_scene *scene, const char *detail, uint32_t *out_all)
+{
+    uint32_t count = view_scene_track_count(scene);
+    *out = (view_table_tracks){.ids = malloc(count * sizeof *out->ids + 1)};
+    *out_all = 0;
+    for (uint32_t i = 0; out->ids && i < count; i++) {
+        const view_track *track = view_scene_track(scene, i);
+        if (strcmp(track->role, VIEW_SKIPPING_ROLE) != 0) continue;
+        ++*out_all;
+        if (strcmp(track->detail, detail) == 0) out->ids[out->count++] = i;
+    }
+    return out->ids != NULL;
+}
+
+hd_status view_derive_lines_skipping(view_table_tracks *out, view_scene *scene, const char *skip, hd_error *err)
+{
+    enum { TRACKS_MOST = 4096 };
+    static const atomic_bool never;
+    char *detail;
+    uint32_t all;
+    if (asprintf(&detail, DETAIL " Code in %s is skipped.", skip) < 0) return HD_NOMEM(err);
+    hd_status status = find_tracks(out, scene, detail, &all) ? HD_OK : HD_NOMEM(err);
+    if (status == HD_OK && !out->count) {
+        free(out->ids);
+        *out = (view_table_tracks){0};
+        status = all < TRACKS_MOST ? derive_lines(scene, VIEW_SKIPPING_ROLE, skip, detail, &never, err)
+                                   : hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE,
+                                                  "there are %u tracks with lines already", all);
+        if (status == HD_OK && !find_tracks(out, scene, detail, &all)) status = HD_NOMEM(err);
+    }
+    free(detail);
     return status;
 }

@@ -13,7 +13,7 @@ typedef struct view_event {
     const hd_trace *trace;
     hd_event event;
     uint32_t track;   /* of the scene, HD_NONE: none */
-    const char *skip; /* folders whose frames are a framework's as well: hd_frame_is_in */
+    const char *skip; /* folders whose frames are a framework's as well: hd_frame_level_beside */
     bool has_place;
     view_place place;
     const hd_launches *launches; /* NULL: not found yet */

@@ -33,8 +33,7 @@ static void put_frame(hd_json_out *json, source_place *source, hd_string name, c
     view_json_text(json, "kind", (hd_string){kind, strlen(kind)});
     if (hd_frame_place_of(&place, name)) {
         static const char *const levels[] = {[HD_FRAME_LIBRARY] = "library", [HD_FRAME_USER] = "user"};
-        hd_frame_level level = hd_frame_level_of(name);
-        if (level > HD_FRAME_BELOW && hd_frame_is_in(place.file, source->skip)) level = HD_FRAME_BELOW;
+        hd_frame_level level = hd_frame_level_beside(name, source->skip);
         view_json_text(json, "file", place.file);
         view_json_int(json, "line", place.line);
         if (levels[level]) view_json_text(json, "level", (hd_string){levels[level], strlen(levels[level])});

@@ -1,9 +1,13 @@
-/* event.c - GET /api/event: all data of one event */
-#include "view/event/event.h"
+/* event.c - GET /api/event: all data of one event; POST /api/lines: tracks of source lines that skip folders */
+#include <stdlib.h>
+
 #include "base/error.h"
 #include "heddle/names.h"
 #include "trace/event.h"
+#include "view/event/event.h"
+#include "view/queries/queries.h"
 #include "view/route/routes_query.h"
+#include "view/session/session.h"
 
 enum { SKIP_BYTES = 1024 };
 
@@ -55,6 +59,35 @@ static hd_status put_event(hd_json_out *json, const view_event *e, hd_error *err
     return HD_OK;
 }
 
+static hd_status read_skip(const char **out, const view_request *request, hd_error *err)
+{
+    const char *skip = view_param_text(request, "skip");
+    *out = skip ? skip : "";
+    if (strlen(*out) <= SKIP_BYTES) return HD_OK;
+    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "skip: more than %d bytes", SKIP_BYTES);
+}
+
+hd_status view_route_lines(view_reply *reply, const view_request *request, hd_error *err)
+{
+    view_scene *scene;
+    const char *skip;
+    view_table_tracks tracks = {0};
+    HD_TRY(view_param_scene(&scene, reply, request, err));
+    HD_TRY(read_skip(&skip, request, err));
+    if (!*skip) return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "skip: names no folder");
+    HD_TRY(view_need_laid_out(reply, scene, err));
+    view_queries *queries = view_scene_queries(scene);
+    pthread_mutex_lock(&queries->lock_tables);
+    uint32_t before = view_scene_track_count(scene);
+    hd_status status = view_derive_lines_skipping(&tracks, scene, skip, err);
+    bool made = view_scene_track_count(scene) > before;
+    pthread_mutex_unlock(&queries->lock_tables);
+    if (made) view_session_tell(request->session);
+    if (status == HD_OK) view_json_made_tracks(&reply->json, &tracks);
+    free(tracks.ids);
+    return status == HD_OK ? view_json_done(reply, err) : status;
+}
+
 hd_status view_route_event(view_reply *reply, const view_request *request, hd_error *err)
 {
     view_scene *scene;
@@ -71,10 +104,7 @@ hd_status view_route_event(view_reply *reply, const view_request *request, hd_er
                             "row: there is no %s %lld; the trace has %llu of them, from 0", hd_kind_name(kind),
                             (long long)row, (unsigned long long)rows);
     }
-    e.skip = view_param_text(request, "skip");
-    if (!e.skip) e.skip = "";
-    if (strlen(e.skip) > SKIP_BYTES)
-        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "skip: more than %d bytes", SKIP_BYTES);
+    HD_TRY(read_skip(&e.skip, request, err));
     e.event = hd_event_at(e.trace, kind, (uint64_t)row);
     e.track = view_scene_track_of_event(scene, kind, (uint64_t)row);
     e.has_place = view_place_of(&e.place, scene, kind, (uint64_t)row);

@@ -33,6 +33,7 @@ const view_route view_routes[] = {
     {"/api/fidelity/list", "GET", view_route_fidelity_list},
     {"/api/tiles", "GET", view_route_tiles},
     {"/api/event", "GET", view_route_event},
+    {"/api/lines", "POST", view_route_lines, .is_long = true},
     {"/api/derived", "GET", view_route_derived},
     {"/api/step", "GET", view_route_step},
     {"/api/snap", "GET", view_route_snap},

@@ -7,9 +7,10 @@
 #include "view/route/route.h"
 #include "view/sql/sql.h"
 
-view_route_run view_route_reports, view_route_report, view_route_report_tracks, view_route_event, view_route_step,
-    view_route_snap, view_route_find, view_route_search, view_route_select, view_route_flows, view_route_flame,
-    view_route_crop, view_route_query, view_route_query_tables, view_route_query_tracks, view_route_query_track;
+view_route_run view_route_reports, view_route_report, view_route_report_tracks, view_route_event, view_route_lines,
+    view_route_step, view_route_snap, view_route_find, view_route_search, view_route_select, view_route_flows,
+    view_route_flame, view_route_crop, view_route_query, view_route_query_tables, view_route_query_tracks,
+    view_route_query_track;
 
 /* Has the client gone away? */
 static inline bool view_request_gone(const view_request *request)

@@ -170,6 +170,17 @@ test("which rank is the straggler: a table marks it and where its time goes, and
   }
 });
 
+test("a click on a rank of summaries opens its trace in its latest step, and those of two others", async page => {
+  await openJob(page, ["./job.hds"]); // a server of its own: other tests count the traces that are open
+  await setState(page, "tab", "start");
+  await page.waitForSelector(".start .rankgrid tbody tr");
+  await page.locator(".start .rankgrid tbody tr").first().click();
+  await until(page, () => window.heddle.app.state.session.value.traces.filter(t => t.state === "ready").length === 3, null, "three traces are open");
+  assert.ok((await state(page, "session")).traces[0].name.endsWith("job_rank5.json"));
+  const late = expected()[5].steps.map(step => step.lateness), worst = late.indexOf(Math.max(...late));
+  await until(page, name => window.heddle.app.state.message.value?.text.startsWith(`${name} of rank 5`), expected()[5].steps[worst].name, "its latest step");
+});
+
 test("summaries tell the same, and a click opens the traces beside them", async page => {
   await openJob(page, ["job.hds"]);
   assert.equal((await state(page, "session")).traces.length, 0);

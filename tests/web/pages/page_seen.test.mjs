@@ -245,4 +245,11 @@ test("at 200 % the bar on top is two lines, all of it in the window", async page
   await drawn(page);
   assert.deepEqual(await outside(), []);
   assert.ok(await height() <= 80, `${await height()} px`);
+  await page.setViewportSize({width: 1280, height: 720}); // a browser's text at 200 %
+  await page.evaluate(() => { document.documentElement.style.fontSize = "32px"; document.body.style.fontSize = ""; });
+  await setState(page, "tab", "start");
+  await page.waitForSelector(".rankgrid tbody tr");
+  const low = () => page.evaluate(() => [document.querySelector("#fidelity").getBoundingClientRect().bottom, innerHeight, document.querySelector("#pane-body").clientHeight]);
+  const [bottom, window, body] = await low();
+  assert.ok(bottom <= window && body > 60, `the bottom line ends at ${bottom} of ${window} px, the pane has ${body} px`);
 });

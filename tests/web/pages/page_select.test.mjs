@@ -246,7 +246,7 @@ test("a derived slice has details of its own, and is not busy in a selection", a
   await setState(page, "tab", "details");
   await page.waitForFunction(() => /It is not an event of the file/.test(document.querySelector("#pane").textContent));
   const text = await page.textContent("#pane");
-  assert.match(text, /When no stream of the device does any work/);
+  assert.match(text, /Time between the first and the last activity of the device in which no stream runs one/);
   await page.keyboard.press("]");
   await page.waitForFunction(() => /was worked out of events: it has no flows/.test(document.body.textContent));
   // The works around it are those of the file that end and begin where it begins and ends.

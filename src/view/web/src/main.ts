@@ -25,6 +25,7 @@ import { opensStart } from "./panels/start/opening";
 import { mountSearchBox } from "./bar/searchbox";
 import { HttpSource } from "./data/source_http";
 import type { Source } from "./data/source";
+import { attachOwnLines } from "./data/own_lines";
 import { attachReading } from "./data/reading";
 import { attachScale } from "./scale";
 import { newState } from "./state";
@@ -91,6 +92,7 @@ function start(source: Source): void {
     },
   });
   attachClocks(app);
+  attachOwnLines(app);
   attachInput(view.canvas, app);
   attachTheme(app);
   attachReading(app, element("main"));

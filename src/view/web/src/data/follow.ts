@@ -2,6 +2,7 @@
 import { batch, effect } from "@preact/signals";
 import type { App } from "../app";
 import { placed } from "./clocks";
+import { ownLines, withOwnLines } from "./own_lines";
 import type { Session, TraceId, TraceInfo, TrackInfo } from "./model";
 import type { Range } from "../state";
 import { labelsOf, withLabel, withSection } from "./trace_names";
@@ -39,6 +40,7 @@ export class Follower {
   private revision = -1;
   private told: Session | null = null; // the server's last session
   private labels = ""; // of the traces, as the tracks have them
+  private lines = ownLines.peek(); // likewise
 
   constructor(
     private readonly app: App,
@@ -49,6 +51,7 @@ export class Follower {
     effect(() => {
       void this.app.state.clocks.value;
       void this.app.state.aligned.value;
+      void ownLines.value;
       if (this.told) this.show(this.told, false);
     });
     let after: number | undefined;
@@ -137,9 +140,11 @@ export class Follower {
         // A view of the whole stays one while the trace is being read.
         if (range.from === before.from && range.until === before.until) state.range.value = whole;
       }
-      if (changed || labelled !== this.labels) {
-        state.tracks.value = session.traces.flatMap((trace) => withSection(withLabel(this.known.get(trace.id)?.tracks ?? [], labels.get(trace.id), trace.rank), labels.size));
+      const lines = ownLines.peek();
+      if (changed || labelled !== this.labels || lines !== this.lines) {
+        state.tracks.value = session.traces.flatMap(({ id, rank }) => withSection(withLabel(withOwnLines(this.known.get(id)?.tracks ?? [], lines.get(id)), labels.get(id), rank), labels.size));
       }
+      this.lines = lines;
     });
     this.labels = labelled;
   }

@@ -19,6 +19,8 @@ export interface Source {
   // `final` false: categories may still change.
   names(trace: TraceId, ids: number[]): Promise<{ final: boolean; names: NameInfo[] }>;
   event(trace: TraceId, kind: string, row: number, signal?: AbortSignal, skip?: string): Promise<EventDetail>;
+  // Tracks of source lines in which code in the folders `skip` is not the user's; they are added to the session.
+  lines(trace: TraceId, skip: string): Promise<{ tracks: TrackId[] }>;
   derived(trace: TraceId, track: TrackId, depth: number, start: number, signal?: AbortSignal): Promise<DerivedDetail>;
   step(trace: TraceId, track: TrackId, depth: number | null, time: number, go: "next" | "previous" | "first" | "last", row?: number): Promise<EventRef | null>;
   // The longest event that touches a column of a tile (column 512 i + c of zoom z); without a depth of all rows.

@@ -268,6 +268,10 @@ export class HttpSource implements Source {
     return this.json("report", trace === null ? { name, ...options } : { trace, name, ...options }, signal);
   }
 
+  lines(trace: number, skip: string): Promise<{ tracks: TrackId[] }> {
+    return this.json("lines", { trace, skip }, undefined, "POST");
+  }
+
   reportTracks(trace: number, name: string, table: string, options: Record<string, string>, signal?: AbortSignal): Promise<{ tracks: TrackId[]; left_out: number }> {
     return this.json("report/tracks", { trace, name, table, ...options }, signal, "POST");
   }

@@ -65,7 +65,7 @@ export function JobPanel({ app }: { app: App }): JSX.Element {
     <div class="stacked" aria-busy={asked.loading || more.loading || late.loading}>
       {notes.map((note) => <p class="hint" key={note}>{note}</p>)}
       {key === null ? <p class="hint">No trace is ready yet.</p>
-        : chosenView.value === "ranks" ? <><div class="bar"><ViewChoice /></div><RankTable app={app} /></>
+        : chosenView.value === "ranks" ? <><div class="bar"><ViewChoice /></div><RankTable app={app} onOpen={(rank) => void openRank(app, rank)} /></>
         : session?.job?.revision === 0 && asked.loading && !job ? <p class="hint">The summaries are being read …</p>
         : asked.error || !job ? <Waiting asked={asked} what="the steps of each rank" />
         : job.steps.length > 0 ? <HeatMap app={app} job={job} reading={reading} waits={(measure) => (measure === "late" ? late : more).loading} />
@@ -183,6 +183,21 @@ async function openCell(app: App, job: Job, measure: Measure, { row, step }: Cel
   if (sameRange(before, state.range.value)) showSpanOf(app, spans());
   if (state.hidden.value === hidden && state.collapsed.value === collapsed) showTraces(app, shown.map((each) => each.trace)); // derived tracks have come
   if (state.scroll.value === scrolled) scrollToTrace(app, own.trace);
+}
+
+// The same of a rank, in the step in which it is latest; where no collective is compared, in its longest.
+export async function openRank(app: App, rank: number): Promise<void> {
+  try {
+    const known = await app.source.job(revisionOf(app.state.session.peek()));
+    const job = withMore(known, null, await app.source.jobLate(known.number));
+    const row = job.rows.findIndex((each) => each.rank === rank), count = job.steps.length;
+    const own = (measure: Measure): Float64Array => job.figures[measure].subarray(row * count, (row + 1) * count);
+    const measure = own("late").some((value) => value > 0) ? "late" : "time";
+    const step = own(measure).reduce((most, value, at, all) => (value > (all[most] as number) || Number.isNaN(all[most]) ? at : most), 0);
+    if (row >= 0 && count > 0) await openCell(app, job, measure, { row, step });
+  } catch (error) {
+    app.state.message.value = { text: messageOf(error), error: true };
+  }
 }
 
 function scrollToTrace(app: App, trace: TraceId): void {

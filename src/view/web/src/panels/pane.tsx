@@ -16,6 +16,7 @@ import { SearchPanel } from "./search";
 import { SelectionPanel } from "./selection";
 import { rememberStart } from "./start/opening";
 import { StartPanel } from "./start/start";
+import { scaled } from "../scale";
 import type { Tab } from "../state";
 
 const TABS: readonly (readonly [Tab, string])[] = [
@@ -159,7 +160,7 @@ function onTabKey(app: App, event: TargetedKeyboardEvent<HTMLDivElement>): void 
 const isAlone = (app: App): boolean => app.state.tab.value === "job" && app.state.session.value?.traces.length === 0;
 
 function clampHeight(px: number): number {
-  return Math.max(LEAST, Math.min(px, Math.max(LEAST, innerHeight - 240)));
+  return Math.max(LEAST, Math.min(px, Math.max(LEAST, innerHeight - scaled(240))));
 }
 
 function Resizer(): JSX.Element {

@@ -72,7 +72,7 @@ function Options({ about }: { about: ReportAbout }): JSX.Element {
             <span>{labelOf(name, kind, meaning)}</span>
             {kind === "flag"
               ? <input type="checkbox" checked={value !== ""} onChange={(event) => set(name, event.currentTarget.checked ? "1" : "")} />
-              : <input type="text" size={9} value={value} placeholder={fallback || exampleOf(meaning)} onChange={(event) => set(name, event.currentTarget.value)} />}
+              : <input type="text" size={10} value={value} placeholder={fallback || exampleOf(meaning) || EXPECTED[kind]} onChange={(event) => set(name, event.currentTarget.value)} />}
           </label>
         );
       })}
@@ -87,6 +87,9 @@ const labelOf = (name: string, kind: string, meaning: string): string => {
   const text = kind === "flag" ? meaning.replace(/[;:,].*/, "") : name === "gpu" ? "GPU" : name.replaceAll("-", " ");
   return text.charAt(0).toUpperCase() + text.slice(1).replaceAll("_", " ");
 };
+
+// What a field without a default or an example takes, by the kind of the option.
+const EXPECTED: Record<string, string> = { count: "number", decimal: "number", time: "1.5ms", offset: "-1.5ms", patterns: "name,*part*", text: "text", texts: "text" };
 
 // "only these ranks: 0,3"
 const exampleOf = (meaning: string): string => /: ([^ ;:]{1,9})$/.exec(meaning)?.[1] ?? "";

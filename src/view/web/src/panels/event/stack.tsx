@@ -61,7 +61,7 @@ function EditorChoice(): JSX.Element {
       <label class="pick"><span>Address</span><input type="text" size={30} value={template} onChange={(event) => setEditor({ template: event.currentTarget.value })} /></label>
       <label class="pick"><span>Folder of the sources</span><input type="text" size={24} value={folder} placeholder="/home/me/project" onChange={(event) => setEditor({ folder: event.currentTarget.value })} /></label>
       <label class="pick"><span>Folders of frameworks</span><input type="text" size={24} value={skip} placeholder="mylib, /opt/tools" onChange={(event) => setEditor({ skip: event.currentTarget.value })} /></label>
-      <span class="dim">{"{file} and {line} are filled in; files without a leading / are in the folder of the sources. \u201cYour line\u201d skips torch, jax, what is installed, and files in the folders of frameworks."}</span>
+      <span class="dim">{"{file} and {line} are filled in; files without a leading / are in the folder of the sources. \u201cYour line\u201d and the tracks \u201cSource line\u201d skip torch, jax, what is installed, and files in the folders of frameworks."}</span>
     </details>
   );
 }

@@ -66,7 +66,8 @@ function useJobReport(app: App, name: string): ReturnType<typeof useRequest<Repo
   return useRequest<ReportAnswer>(keyOf(app.state.session.value), (abort) => app.source.report(null, name, {}, abort), WAIT_MS);
 }
 
-export function RankTable({ app }: { app: App }): JSX.Element {
+// `onOpen` opens the trace of a rank of which only the summary is there.
+export function RankTable({ app, onOpen }: { app: App; onOpen: (rank: number) => void }): JSX.Element {
   const stragglers = useJobReport(app, "stragglers");
   const imbalance = useJobReport(app, "imbalance");
   const [sort, setSort] = useState<Sort>({ id: "late", down: true });
@@ -76,7 +77,8 @@ export function RankTable({ app }: { app: App }): JSX.Element {
   const go = (row: RankRow): (() => void) | null => {
     const trace = app.state.session.value?.traces.find((each) => each.rank !== null && each.rank === row.rank);
     const track = trace && app.state.tracks.value.find((each) => each.trace === trace.id && each.role === "device" && (row.device === null || each.device === undefined || each.device === row.device));
-    return track ? () => showTrack(app, track) : null;
+    const { rank } = row;
+    return track ? () => showTrack(app, track) : app.state.session.value?.job && !trace && rank !== null ? () => onOpen(rank) : null;
   };
   const columns = useMemo<Column<RankRow>[]>(() => {
     const time = (ns: number | null): JSX.Element => (ns === null ? <>–</> : <span title={formatDuration(ns)}>{formatShort(ns)}</span>);
@@ -84,7 +86,7 @@ export function RankTable({ app }: { app: App }): JSX.Element {
       { id: "rank", title: "Rank", right: false, value: (row) => row.rank ?? Infinity, cell: (row) => {
         const text = `${row.rank === null ? "?" : `rank ${row.rank}`}${row.device === null ? "" : `, GPU ${row.device}`}`;
         const show = go(row);
-        return <>{stands(row) && <Outlier what={`late far more than the others: z ${row.z?.toFixed(1)}`} />}{show ? <button type="button" class="link" title={`${text}\nClick: to its tracks`} onClick={show}>{text}</button> : text}</>;
+        return <>{stands(row) && <Outlier what={`late far more than the others: z ${row.z?.toFixed(1)}`} />}{show ? <button type="button" class="link" title={`${text}\nClick: to its tracks${app.state.session.value?.job ? ", in the step in which it is latest" : ""}`} onClick={show}>{text}</button> : text}</>;
       } },
       ...(rows.some(({ host }) => host) ? [{ id: "host", title: "Host", width: 150, right: false, value: (row: RankRow) => row.host, cell: (row: RankRow) => <bdi title={row.host}>{row.host}</bdi> }] : []),
       ...PARTS.map(([name, title, hint]): Column<RankRow> => ({

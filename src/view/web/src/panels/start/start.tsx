@@ -10,6 +10,7 @@ import { goToId, offsetOf, scrollTo, showRange, traceName, uncover } from "../..
 import { say } from "../../tools/select_actions";
 import { trackKey } from "../../state";
 import { Choice, Fact, Facts, Waiting } from "../parts";
+import { openRank } from "../job";
 import { BreakdownBar } from "./breakdown_bar";
 import { RankTable } from "./rank_table";
 import { devicesOf, lengthOf, medianStep, numberOf, recordsOf, shortStep, slowestStep, stepsOf, textOf, type DeviceParts, type Fields, type Part, type Step } from "./start_data";
@@ -22,7 +23,7 @@ const chosenTrace = signal<TraceId | null>(null);
 export function StartPanel({ app }: { app: App }): JSX.Element {
   const traces = (app.state.session.value?.traces ?? []).filter((each) => each.state === "ready");
   const trace = traces.find(({ id }) => id === chosenTrace.value) ?? traces[0];
-  const ranks = (count: number): JSX.Element => <section aria-label="Ranks" class="ranks" style={{ height: gridHeight(Math.min(count, 16) + 1) }}><RankTable app={app} /></section>;
+  const ranks = (count: number): JSX.Element => <section aria-label="Ranks" class="ranks" style={{ height: gridHeight(Math.min(count, 16) + 1) }}><RankTable app={app} onOpen={(rank) => void openRank(app, rank)} /></section>;
   const job = app.state.session.value?.job;
   if (!trace && job) return <div class="start">{ranks(job.files)}</div>;
   if (!trace) return <p class="hint">{app.state.session.value?.traces.some((each) => each.state === "reading") ? "The trace is being read …" : "No trace is open: drop a file on the page, or press Ctrl + O."}</p>;

@@ -55,7 +55,7 @@ export function StepTable({ steps, chosen, onChoose, onPart }: StripProps & { on
   const columns = useMemo<Column<Step>[]>(() => {
     const median = medianStep(steps);
     const parts = PARTS.map(([part, title]): Column<Step> => ({
-      id: part, title, hint: `${title} on the GPU, and its share of the step's span there`, width: part === "exposed_communication" ? 190 : 150, right: true,
+      id: part, title, hint: `${title} on the GPU, and its share of the step's span there`, width: part === "exposed_communication" ? 190 : 124, right: true,
       value: (step) => step.parts[part],
       cell: (step) => {
         const text = `${formatShort(step.parts[part])} ${step.span > 0 ? formatPercent(step.parts[part] / step.span) : ""}`;
@@ -65,15 +65,15 @@ export function StepTable({ steps, chosen, onChoose, onPart }: StripProps & { on
     }));
     return [
       { id: "name", title: "Step", right: false, value: (step) => step.name, cell: (step) => <button type="button" class="link" title={step.name} onClick={() => onChoose(step)}><bdi>{shortStep(step.name)}</bdi></button> },
-      { id: "start", title: "Start", width: 100, right: true, value: (step) => step.start, cell: (step) => <span title={formatDuration(step.start)}>{formatShort(step.start)}</span> },
-      { id: "duration", title: "Duration", hint: "Of the annotation on the CPU", width: 96, right: true, value: lengthOf, cell: (step) => (step.duration === null ? "–" : <span title={formatDuration(step.duration)}>{formatShort(step.duration)}</span>) },
-      { id: "against", title: "Against the median", hint: "Its duration minus that of the median step", width: 164, right: true,
-        value: (step) => lengthOf(step) - (median ? lengthOf(median) : 0), cell: (step) => signed(lengthOf(step) - (median ? lengthOf(median) : 0)) },
-      { id: "span", title: "GPU window", hint: "From the last GPU activity of the step before to its own last; the classes add up to it", width: 122, right: true, value: (step) => step.span, cell: (step) => <span title={formatDuration(step.span)}>{formatShort(step.span)}</span> },
+      { id: "duration", title: "Duration", hint: "Of the annotation on the CPU", width: 84, right: true, value: lengthOf, cell: (step) => (step.duration === null ? "–" : <span title={formatDuration(step.duration)}>{formatShort(step.duration)}</span>) },
       ...parts,
+      { id: "against", title: "Against the median", hint: "Its duration minus that of the median step", width: 148, right: true,
+        value: (step) => lengthOf(step) - (median ? lengthOf(median) : 0), cell: (step) => signed(lengthOf(step) - (median ? lengthOf(median) : 0)) },
+      { id: "span", title: "GPU window", hint: "From the last GPU activity of the step before to its own last; the classes add up to it", width: 106, right: true, value: (step) => step.span, cell: (step) => <span title={formatDuration(step.span)}>{formatShort(step.span)}</span> },
+      { id: "start", title: "Start", width: 100, right: true, value: (step) => step.start, cell: (step) => <span title={formatDuration(step.start)}>{formatShort(step.start)}</span> },
     ];
   }, [steps, onPart, onChoose]);
-  return <DataTable label="Steps" columns={columns} rows={steps} sort={sort} onSort={setSort} least={130} marked={(step) => step === chosen} onRow={(step) => () => onChoose(step)} />;
+  return <DataTable label="Steps" columns={columns} rows={steps} sort={sort} onSort={setSort} least={64} marked={(step) => step === chosen} onRow={(step) => () => onChoose(step)} />;
 }
 
 const BY = [["gpu", "operators, GPU time"], ["cpu", "operators, own CPU time"], ["kernels", "kernels"]] as const;
