@@ -42,8 +42,8 @@ MAY_USE = {
     "symbolize": BELOW_TOOLS,
     "query": BELOW_TOOLS | {"arrow"},
     "mcp": BELOW_TOOLS | {"query"},
-    "view": BELOW_TOOLS | {"convert", "flame", "graph", "query"},
-    "wasm": {"base"},
+    "view": BELOW_TOOLS | {"convert", "flame", "graph", "parquet", "query"},
+    "wasm": {"base", "view"},
     "devices": {"base"},
     "capture": {"base"},
     "mpi": {"base", "devices"},
@@ -379,7 +379,7 @@ CALLED_BY_NAME = {
     "view_row_bytes": "tests and bench: the memory of a row",
     "sqlite3_os_init": "SQLite, in WebAssembly",
     "sqlite3_os_end": "SQLite, in WebAssembly",
-    **{f"hd_engine_{name}": "the host of WebAssembly" for name in ("room", "give", "begin", "end", "open", "step", "ask", "data", "size", "type", "file_name")},
+    **{f"hd_engine_{name}": "the host of WebAssembly" for name in ("room", "give", "begin", "end", "open", "follow", "step", "ask", "data", "size", "type", "file_name")},
 }
 
 

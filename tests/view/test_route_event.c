@@ -376,8 +376,8 @@ static void test_derived__a_slice_has_facts_of_its_own(void **state)
     (void)state;
     maker_open(&m, training);
     const char *answer = ask_derived(&m, "idle", 15000);
-    has(answer,
-        "\"role\":\"idle\",\"name\":\"idle: device\",\"start\":15000,\"duration\":15000,\"how\":\"Time between the first");
+    has(answer, "\"role\":\"idle\",\"name\":\"idle: device\",\"start\":15000,\"duration\":15000,\"how\":\"Time between "
+                "the first");
     has(answer, "\"before\":{\"row\":3,");
     has(answer, "\"after\":{\"row\":4,");
     has(answer, "\"works\":[],\"works_count\":0");

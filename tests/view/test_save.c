@@ -147,7 +147,8 @@ static void test_save__the_page_has_the_traces(void **state)
 /* Neither the names of files nor the replaced texts stay, and equal texts of two inputs stay equal. */
 static void test_save__anonymizes(void **state)
 {
-    static const char secret[] = "{\"traceEvents\":[{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"name\":\"qzsecret\",\"ts\":10,\"dur\":40}]}";
+    static const char secret[] =
+        "{\"traceEvents\":[{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"name\":\"qzsecret\",\"ts\":10,\"dur\":40}]}";
     char *paths[] = {file_in("customer.json"), file_in("customer2.json")};
     hd_error err = {0};
     const hd_view_save_options options = {.engine = engine, .anonymize = "names,paths,args,hosts"};

@@ -2,6 +2,8 @@
 #ifndef HD_MODEL_STATS_STATS_H
 #define HD_MODEL_STATS_STATS_H
 
+#include <math.h>
+
 #include "base/map.h"
 #include "heddle/trace.h"
 
@@ -48,6 +50,12 @@ typedef struct gpu_value {
 bool gpu_stats_of(gpu_stats *out, uint32_t groups, gpu_value *values, size_t count, uint64_t large);
 /* a / b rounded to the nearest, halves away from 0; b > 0. */
 int64_t gpu_nearest(gpu_i128 a, gpu_i128 b);
+/* To the nearest, halves away from 0; saturating, NaN is 0: of a value out of range llround says nothing. */
+static inline int64_t gpu_round(double value)
+{
+    if (!(value < 0x1p63)) return isnan(value) ? 0 : INT64_MAX;
+    return value < -0x1p63 ? INT64_MIN : (int64_t)llround(value);
+}
 
 /* Numbers for texts that are made, and the text of a number. Zero-initialised. */
 typedef struct gpu_texts {

@@ -36,7 +36,7 @@ static bool limit_at(int64_t *out, const causality *c, uint32_t host, int64_t ti
         if (b->value[side] == (side == LOW ? INT64_MIN : INT64_MAX)) return false;
         double away = fabs((double)((clock_i128)time_ns - clock_middle(&c->clocks->hosts[host])));
         offset = b->value[side];
-        bar = clock_round(ceil(c->clocks->drift * away));
+        bar = gpu_round(ceil(c->clocks->drift * away));
     } else if (!hd_clocks_at(&offset, &bar, c->clocks, host, time_ns)) {
         return false;
     }
@@ -86,7 +86,7 @@ static void narrow(causality *c, const clock_part *parts, size_t count, int side
         if (!b->is_open || p->host == by->host || !(side == LOW ? p->takes : p->gives)) continue;
         int64_t own = side == LOW ? p->taken_ns : p->given_ns;
         double away = fabs((double)((clock_i128)own - clock_middle(&c->clocks->hosts[p->host])));
-        int64_t slack = clock_round(ceil(c->clocks->drift * away));
+        int64_t slack = gpu_round(ceil(c->clocks->drift * away));
         int64_t value = clock_clip(time - own + (side == LOW ? -(clock_i128)slack : slack));
         if (side == LOW ? value <= b->value[LOW] : value >= b->value[HIGH]) continue;
         b->value[side] = value;

@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "heddle/analysis/clocks.h"
+#include "model/stats/stats.h"
 
 __extension__ typedef __int128 clock_i128;
 
@@ -14,13 +15,6 @@ enum { CLOCK_SAMPLES_MIN = 5, CLOCK_LINE_MIN = 12, CLOCK_SPLITS_MAX = 64 };
 static inline int64_t clock_clip(clock_i128 value)
 {
     return value > INT64_MAX ? INT64_MAX : value < INT64_MIN ? INT64_MIN : (int64_t)value;
-}
-
-/* Saturating; NaN is 0. */
-static inline int64_t clock_round(double value)
-{
-    if (!(value < 0x1p63)) return isnan(value) ? 0 : INT64_MAX;
-    return value < -0x1p63 ? INT64_MIN : (int64_t)llround(value);
 }
 
 /* ---- piece.c ---- */

@@ -21,7 +21,7 @@ static double apart(int64_t x, int64_t y)
 
 int64_t clock_piece_offset(const hd_clock_piece *piece, int64_t time_ns)
 {
-    return clock_clip((clock_i128)piece->offset_ns + clock_round(piece->drift * apart(time_ns, piece->at_ns)));
+    return clock_clip((clock_i128)piece->offset_ns + gpu_round(piece->drift * apart(time_ns, piece->at_ns)));
 }
 
 static double outside(const hd_clock_piece *piece, int64_t time_ns)
@@ -33,7 +33,7 @@ static double outside(const hd_clock_piece *piece, int64_t time_ns)
 int64_t clock_piece_bar(const hd_clock_piece *piece, int64_t time_ns, double drift)
 {
     double more = piece->rate * fabs(apart(time_ns, piece->at_ns)) + drift * outside(piece, time_ns);
-    return clock_clip((clock_i128)piece->bar_ns + clock_round(ceil(more)));
+    return clock_clip((clock_i128)piece->bar_ns + gpu_round(ceil(more)));
 }
 
 double clock_piece_worst(const hd_clock_piece *piece)

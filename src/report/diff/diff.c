@@ -342,8 +342,8 @@ static void say(diff_maker *m)
                                                : "a step";
     double percent = c->before > 0 ? 100 / c->before : 0;
     double share = percent * c->change, low = percent * c->low, high = percent * c->high;
-    hd_text_duration(before, llround(c->before));
-    hd_text_duration(after, llround(c->after));
+    hd_text_duration(before, gpu_round(c->before));
+    hd_text_duration(after, gpu_round(c->after));
     if (m->out->verdict == HD_DIFF_INCONCLUSIVE)
         snprintf(out, size, "nothing can be concluded: %s", m->out->reason);
     else if (m->out->is_identical)

@@ -126,7 +126,7 @@ static bool add_collective(diff_figures *f, diff_sample *sample, uint32_t work, 
     if (!time || !gpu_bus_factor(&factor, facts.collective, facts.size) || factor * (double)facts.bytes > 9e18)
         return true;
     add_time(sample, DIFF_COLLECTIVES_ON_BUS, time);
-    add_time(sample, DIFF_BUS_BYTES, llround(factor * (double)facts.bytes));
+    add_time(sample, DIFF_BUS_BYTES, gpu_round(factor * (double)facts.bytes));
     return true;
 }
 

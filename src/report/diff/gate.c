@@ -93,7 +93,7 @@ hd_status diff_condition_parse(diff_condition *out, const char *text, hd_error *
 static void put_value(char out[HD_VALUE_TEXT_BYTES], unsigned column, double value)
 {
     if (is_time(column))
-        hd_text_duration(out, llround(value));
+        hd_text_duration(out, gpu_round(value));
     else
         snprintf(out, HD_VALUE_TEXT_BYTES, "%.6g", value);
 }

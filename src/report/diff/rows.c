@@ -36,7 +36,7 @@ struct diff_row {
 void diff_add_ns(hd_table_builder *b, double value)
 {
     if (isfinite(value) && fabs(value) < 9e18)
-        hd_table_add_int(b, llround(value));
+        hd_table_add_int(b, gpu_round(value));
     else
         hd_table_add_null(b);
 }

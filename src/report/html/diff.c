@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "heddle/names.h"
+#include "model/stats/stats.h"
 #include "report/html/page.h"
 #include "report/report.h"
 #include "trace/text.h"
@@ -87,7 +88,7 @@ static int part_of(hd_string name)
 static void put_signed(hd_json_out *out, double ns)
 {
     html_put(out, ns < 0 ? "\xe2\x88\x92" : "+");
-    html_duration(out, llround(fabs(ns)));
+    html_duration(out, gpu_round(fabs(ns)));
 }
 
 static void put_parts(hd_json_out *out, const hd_report *report)
@@ -119,11 +120,11 @@ static void put_parts(hd_json_out *out, const hd_report *report)
             if (sums[side][p] <= 0) continue;
             html_format(out, "<i class=k%d style=\"width:%.2f%%\" title=\"%s: ", p, 100 * sums[side][p] / most,
                         names[p]);
-            html_duration(out, llround(sums[side][p]));
+            html_duration(out, gpu_round(sums[side][p]));
             html_put(out, "\"></i>");
         }
         html_put(out, "</span><span class=figure>");
-        html_duration(out, llround(whole[side]));
+        html_duration(out, gpu_round(whole[side]));
         html_put(out, "</span></div>\n");
     }
     html_put(out, "</section>\n");

@@ -296,8 +296,8 @@ static bool add_row(hd_table_builder *b, job *j, const sample *s, size_t count, 
     free(values);
     gpu_cell_text(b, &j->texts, s->name);
     hd_table_add_count(b, count);
-    add_value(b, is_bytes, (int64_t)llround(mean));
-    add_value(b, is_bytes, (int64_t)llround(middle));
+    add_value(b, is_bytes, gpu_round(mean));
+    add_value(b, is_bytes, gpu_round(middle));
     add_value(b, is_bytes, s[low].value);
     hd_table_add_int(b, s[low].rank);
     add_value(b, is_bytes, s[high].value);
@@ -305,7 +305,7 @@ static bool add_row(hd_table_builder *b, job *j, const sample *s, size_t count, 
     gpu_cell_decimal(b, 100 * ((double)s[high].value - mean) / mean, mean > 0);
     gpu_cell_decimal(b, 100 * sqrt(squares / (double)(count - 1)) / mean, mean > 0 && count > 1);
     gpu_cell_decimal(b, ((double)s[high].value - middle) / spread, spread > 0);
-    add_value(b, is_bytes, (int64_t)llround((double)s[high].value - mean));
+    add_value(b, is_bytes, gpu_round((double)s[high].value - mean));
     gpu_cell_text(b, &j->texts, doubt);
     return fine;
 }

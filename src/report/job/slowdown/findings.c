@@ -121,10 +121,10 @@ static void add_row(job_state *s, const hd_finding_code *about, double after, do
     if (saves * 100 < s->whole) return;
     hd_table_add_text(s->b, about->code);
     hd_table_add_text(s->b, about->severity);
-    hd_table_add_int(s->b, llround(saves));
+    hd_table_add_int(s->b, gpu_round(saves));
     hd_table_add_text(s->b, "ranks");
-    hd_table_add_int(s->b, llround(amount));
-    hd_table_add_int(s->b, llround(s->whole));
+    hd_table_add_int(s->b, gpu_round(amount));
+    hd_table_add_int(s->b, gpu_round(s->whole));
     hd_table_add_decimal(s->b, 100 * amount / s->whole);
     hd_table_add_text(s->b, text);
     hd_table_add_text(s->b, finding_advice_in(advice, about->advice, s->api));
@@ -168,8 +168,8 @@ static void add_late(job_state *s)
              "of %s "
              "(%.1f %%), mean over ranks.",
              s->late == 1 ? "" : "s", names, s->late == 1 ? "is" : "are", s->late == 1 ? "it works" : "they work",
-             hd_text_duration(most, llround(longest)), hd_text_duration(usual, llround(s->median)),
-             hd_text_duration(wait, llround(s->waited)), hd_text_duration(whole, llround(s->whole)),
+             hd_text_duration(most, gpu_round(longest)), hd_text_duration(usual, gpu_round(s->median)),
+             hd_text_duration(wait, gpu_round(s->waited)), hd_text_duration(whole, gpu_round(s->whole)),
              100 * s->waited / s->whole);
     add_row(s, &job_finding_codes[0], slow_simulate(s->j, false), s->waited, text, list);
 }
@@ -181,7 +181,7 @@ static void add_uneven(job_state *s)
     snprintf(text, sizeof text,
              "No rank is late for long, but each is now and then: ranks wait for others for %s of %s (%.1f %%), "
              "mean over ranks.",
-             hd_text_duration(wait, llround(s->waited)), hd_text_duration(whole, llround(s->whole)),
+             hd_text_duration(wait, gpu_round(s->waited)), hd_text_duration(whole, gpu_round(s->whole)),
              100 * s->waited / s->whole);
     add_row(s, &job_finding_codes[1], slow_simulate(s->j, false), s->waited, text, NULL);
 }
@@ -223,7 +223,8 @@ static void add_host(job_state *s, double after, double busy)
     if (host * WORTH < s->whole) return;
     snprintf(text, sizeof text,
              "The hosts set the pace: between collectives the GPUs are idle for %s of %s (%.1f %%), mean over ranks.",
-             hd_text_duration(waits, llround(host)), hd_text_duration(whole, llround(s->whole)), 100 * host / s->whole);
+             hd_text_duration(waits, gpu_round(host)), hd_text_duration(whole, gpu_round(s->whole)),
+             100 * host / s->whole);
     add_row(s, about("host-bound"), after, host, text, NULL);
 }
 
@@ -237,7 +238,7 @@ static void add_starved(job_state *s, const job_starved *of, double after)
     snprintf(
         text, sizeof text,
         "The hosts' threads make no progress for %s of %s (%.1f %%), mean over ranks, in %u different operators.%s",
-        hd_text_duration(still, llround(of->still)), hd_text_duration(whole, llround(s->whole)),
+        hd_text_duration(still, gpu_round(of->still)), hd_text_duration(whole, gpu_round(s->whole)),
         100 * of->still / s->whole, of->names, at_once);
     add_row(s, about("cpu-starved"), after, of->still, text, NULL);
 }
@@ -251,7 +252,7 @@ static void add_transfers(job_state *s)
         text, sizeof text,
         "Collectives themselves, without waiting for other ranks, take %s of %s (%.1f %%): %.0f %% of the time in them "
         "is waiting.",
-        hd_text_duration(transfer, llround(s->transfer)), hd_text_duration(whole, llround(s->whole)),
+        hd_text_duration(transfer, gpu_round(s->transfer)), hd_text_duration(whole, gpu_round(s->whole)),
         100 * s->transfer / s->whole, all > 0 ? 100 * s->waited / all : 0);
     add_row(s, &job_finding_codes[2], slow_simulate(s->j, true), s->transfer, text, NULL);
 }
@@ -261,8 +262,8 @@ static void add_stages(job_state *s, const job_stages *of)
     char text[300], longest[HD_VALUE_TEXT_BYTES], mean[HD_VALUE_TEXT_BYTES];
     snprintf(text, sizeof text,
              "Stage %u of the pipeline computes %s between collectives, %.2f times the mean of %u stages, %s.",
-             of->slowest, hd_text_duration(longest, llround(of->longest)), of->longest / of->mean, of->stages,
-             hd_text_duration(mean, llround(of->mean)));
+             of->slowest, hd_text_duration(longest, gpu_round(of->longest)), of->longest / of->mean, of->stages,
+             hd_text_duration(mean, gpu_round(of->mean)));
     add_row(s, &job_finding_codes[3], of->after, of->longest - of->mean, text, NULL);
 }
 

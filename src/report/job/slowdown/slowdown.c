@@ -175,8 +175,8 @@ static void add_members(hd_table_builder *b, slow_job *j, double ideal)
         report_cell_int(b, slow_member_at(j, m)->device);
         report_cell_int(b, role && role->at[JOB_TENSOR] >= 0 ? role->at[JOB_TENSOR] : HD_NO_NUMBER);
         report_cell_int(b, role && role->at[JOB_PIPELINE] >= 0 ? role->at[JOB_PIPELINE] : HD_NO_NUMBER);
-        hd_table_add_int(b, llround(measured));
-        hd_table_add_int(b, llround(expected));
+        hd_table_add_int(b, gpu_round(measured));
+        hd_table_add_int(b, gpu_round(expected));
         gpu_cell_decimal(b, alone, each);
         gpu_cell_text(b, &j->texts, j->doubts[m]);
     }
@@ -284,7 +284,7 @@ static bool fix_gaps(slow_job *j, const bool *is_fixed, uint64_t *alone)
     bool fine = values != NULL;
     for (uint32_t m = 0; m < j->members.count; m++) {
         for (size_t i = j->list[m].first; i < j->list[m + 1].first && !is_fixed[m] && fine; i++) {
-            values[used] = (gpu_value){llround((double)j->visits[i].gap), peers_of(&peers, j, i)};
+            values[used] = (gpu_value){gpu_round((double)j->visits[i].gap), peers_of(&peers, j, i)};
             fine = values[used++].group != HD_NONE;
         }
     }
@@ -321,10 +321,10 @@ static hd_status add_fixed(hd_table_builder *b, slow_job *j, const hd_option_tex
     keep(j, true);
     double changed = slow_simulate(j, false);
     hd_table_add_count(b, count);
-    hd_table_add_int(b, llround(replayed));
-    hd_table_add_int(b, llround(changed));
+    hd_table_add_int(b, gpu_round(replayed));
+    hd_table_add_int(b, gpu_round(changed));
     gpu_cell_decimal(b, 100 * (changed - replayed) / replayed, replayed > 0);
-    hd_table_add_int(b, llround(changed * error / 100));
+    hd_table_add_int(b, gpu_round(changed * error / 100));
     hd_table_add_count(b, alone);
     return add_doubts(b, j, true) ? HD_OK : HD_NOMEM(err);
 }
@@ -355,13 +355,13 @@ static hd_status add_rows(slow_job *j, hd_table_builder **builders, const hd_opt
     hd_table_add_count(check, j->members.count);
     hd_table_add_count(check, count_joined(j));
     hd_table_add_count(check, j->unmatched);
-    hd_table_add_int(check, llround(measured));
-    hd_table_add_int(check, llround(replayed));
+    hd_table_add_int(check, gpu_round(measured));
+    hd_table_add_int(check, gpu_round(replayed));
     hd_table_add_decimal(check, error);
     keep(j, false);
     double ideal = slow_simulate(j, true), transfers = slow_simulate(j, false);
-    hd_table_add_int(what_if, llround(replayed));
-    hd_table_add_int(what_if, llround(ideal));
+    hd_table_add_int(what_if, gpu_round(replayed));
+    hd_table_add_int(what_if, gpu_round(ideal));
     gpu_cell_decimal(what_if, replayed / ideal, ideal > 0);
     gpu_cell_decimal(what_if, transfers / ideal, ideal > 0);
     if (!add_doubts(what_if, j, true)) return HD_NOMEM(err);

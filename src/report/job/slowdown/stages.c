@@ -53,7 +53,7 @@ static bool simulate(job_stages *out, slow_job *j, const double *means)
         double factor = out->mean / means[stage_of(j, m)];
         j->kept[m] = true;
         for (size_t i = j->list[m].first; factor < 1 && i < j->list[m + 1].first; i++)
-            if (j->visits[i].gap > 0) j->visits[i].gap = llround((double)j->visits[i].gap * factor);
+            if (j->visits[i].gap > 0) j->visits[i].gap = gpu_round((double)j->visits[i].gap * factor);
     }
     out->after = slow_simulate(j, false);
     for (size_t i = 0; i < j->count; i++) j->visits[i].gap = gaps[i];
