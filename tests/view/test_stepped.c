@@ -193,7 +193,7 @@ typedef struct seen {
     int count;
 } seen;
 
-/* Within a step only /api/session is asked for. */
+/* within a step only /api/session is requested. */
 static void on_news(void *user)
 {
     seen *s = user;

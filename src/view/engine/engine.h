@@ -22,7 +22,7 @@ hd_engine *hd_engine_begin(double memory_limit);
 void hd_engine_end(hd_engine *engine);
 /* The number of the trace, which later steps read; -1: no memory. */
 int hd_engine_open(hd_engine *engine, const char *path);
-/* `news` is called during a step, whenever the answer of /api/session changes; it may ask for that answer only. */
+/* `news` is called during a step, whenever the answer of /api/session changes; it may request that answer only. */
 void hd_engine_on_news(hd_engine *engine, void (*news)(void *user), void *user);
 /* Reads a file or does a part of a layout; 0: nothing was left to do. */
 int hd_engine_step(hd_engine *engine);

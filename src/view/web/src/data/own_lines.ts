@@ -14,7 +14,7 @@ export function withOwnLines(tracks: readonly TrackInfo[], made: ReadonlySet<Tra
   return tracks.filter(({ role, id }) => (role === "source" ? !made : role !== "own_source" || made?.has(id)));
 }
 
-// Asks for them once a trace is laid out, and again for other folders.
+// Requests them once a trace is laid out, and again for other folders.
 export function attachOwnLines(app: App): void {
   let question = "";
   const asked = new Set<TraceId>();
