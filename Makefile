@@ -168,8 +168,9 @@ test: setup-test build/plain/build.ninja  ## the tests (clang)
 # Tests wait for one another a fifth of their time: meanwhile what is tested next is compiled.
 build-sanitized: build/asan/build.ninja build/tsan/build.ninja
 	@$(call BUILD_FOR,build/asan,$(SANITIZED)) && $(call BUILD_FOR,build/tsan,--suite threads)
+	@tools/wasm.sh || [ $$? = 77 ]
 
-test-all: setup-test  ## these, with ASan and UBSan (gcc) those of the library and the command, with TSan those of threads, and what takes long
+test-all: setup-test  ## these, with ASan and UBSan (gcc) those of the library and the command, with TSan those of threads, the engine in WebAssembly, and what takes long
 	@status=0; mkdir -p build; \
 	 nice -n 19 $(MAKE) --no-print-directory build-sanitized >build/sanitized.log 2>&1 & built=$$!; \
 	 $(MAKE) --no-print-directory test || status=1; \

@@ -3,9 +3,14 @@
 # Zig's clang with wasi-libc, of a Python package; libzstd, ISA-L and SQLite are built from Debian's source packages, in
 # the versions of the installed -dev packages, so that answers are those of the command.
 #   tools/wasm.sh
+# Exit status 77: what it is made of cannot be fetched here.
 set -eu
 cd "$(dirname "$0")/.."
-tools/setup.sh wasm
+unreachable() {
+    echo "wasm: $1 cannot be fetched" >&2
+    exit 77
+}
+tools/setup.sh wasm || unreachable "a compiler for WebAssembly"
 tools=$PWD/build/wasm-tools
 libs=$tools/libs
 zig=$tools/zig/ziglang/zig
@@ -47,7 +52,7 @@ if [ "$(cat "$libs/built" 2>/dev/null)" != "$built" ]; then
             -o "Dir::State::lists=$work/lists" -o "Dir::Cache=$work/cache" -o APT::Sandbox::User=root "$@"
     }
     cd "$work"
-    apt update
+    (apt update) || unreachable "Debian's list of source packages"
     # A mirror may lack the source of a security update: another revision of the same release is taken then.
     source_of() {
         if (apt source "$1=$2") 2>/dev/null; then return; fi
@@ -55,7 +60,7 @@ if [ "$(cat "$libs/built" 2>/dev/null)" != "$built" ]; then
             -o "Dir::State::lists=$work/lists" -o "Dir::Cache=$work/cache" showsrc "$1" | sed -n 's/^Version: //p'); do
             if [ "$other" != "$2" ] && [ "${other%%[-+]*}" = "${2%%[-+]*}" ] && (apt source "$1=$other") 2>/dev/null; then return; fi
         done
-        apt source "$1=$2"
+        (apt source "$1=$2") || unreachable "the source package $1"
     }
     source_of libisal "$isal"
     source_of libzstd "$zstd"

@@ -104,8 +104,8 @@ typedef struct hd_view_save_options {
 } hd_view_save_options;
 
 /* Writes one HTML file with the web UI, the engine and the traces, which opens in a browser without a server; without a
- * trace it waits for one to be dropped on it. It appears whole or not at all. Errors: ARGUMENT: no engine; UNSUPPORTED: the engine is of another version;
- * DAMAGED: it is not an engine; those of hd_convert. */
+ * trace it waits for one to be dropped on it. It appears whole or not at all. Errors: ARGUMENT: no engine; UNSUPPORTED:
+ * the engine is of another version; DAMAGED: it is not an engine; those of hd_convert. */
 hd_status hd_view_save(const char *to, const char *const *inputs, size_t count, const hd_view_save_options *options,
                        hd_error *err);
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The engine in WebAssembly: answers as the server's, and a page of `heddle view --save` in a browser without a server.
+"""The engine in WebAssembly: answers as the server's, the package of Node, and pages of `heddle view --save` in a browser.
 
 usage: tests/wasm/run.py --heddle PROGRAM [--engine FOLDER] [FILE...]
 

@@ -25,8 +25,8 @@ typedef enum hd_frame_level {
 
 /* Profilers leave out the folders where Python finds modules, so that installed ones are known by their names. */
 hd_frame_level hd_frame_level_of(hd_string name);
-/* The same, where the code in these files and folders is a framework's as well. They are separated by ',', each from the
- * root or from any folder on: "fastops" has "fastops/add.py" and "/home/me/fastops/add.py". */
+/* The same, where the code in these files and folders is a framework's as well. They are separated by ',', each from
+ * the root or from any folder on: "fastops" has "fastops/add.py" and "/home/me/fastops/add.py". */
 hd_frame_level hd_frame_level_beside(hd_string name, const char *folders);
 
 #endif

@@ -22,8 +22,8 @@ uint32_t hd_event_stacks_of_text(const char **out_from, const hd_event_stacks *s
 bool hd_event_stacks_have_texts(const hd_event_stacks *stacks);
 
 /* By node, the node whose frame is the user's line: of the highest level (model/roles/frames.h), the innermost;
- * HD_STACK_NONE: no frame is in a file of Python. NULL: no memory. The caller frees it. `skip`: folders whose code is not
- * the user's (hd_frame_level_beside), "": none. */
+ * HD_STACK_NONE: no frame is in a file of Python. NULL: no memory. The caller frees it. `skip`: folders whose code is
+ * not the user's (hd_frame_level_beside), "": none. */
 uint32_t *hd_stack_lines(const hd_stacks *tree, const char *skip);
 
 #endif

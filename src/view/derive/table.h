@@ -31,8 +31,8 @@ hd_status view_derive_table(view_table_tracks *out, view_scene *scene, const hd_
 bool view_table_tracks_find(view_table_tracks *out, const view_scene *scene, const char *detail);
 
 #define VIEW_SKIPPING_ROLE "own_source"
-/* Tracks of source lines, as the worker makes them, in which code in the folders `skip` is not the user's (lines.c). They
- * are made once, and `out` has none where no line is left. The lock is needed likewise. Errors: LIMIT, MEMORY. */
+/* Tracks of source lines, as the worker makes them, in which code in the folders `skip` is not the user's (lines.c).
+ * They are made once, and `out` has none where no line is left. The lock is needed likewise. Errors: LIMIT, MEMORY. */
 hd_status view_derive_lines_skipping(view_table_tracks *out, view_scene *scene, const char *skip, hd_error *err);
 
 #endif

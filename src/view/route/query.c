@@ -1,6 +1,7 @@
 /* query.c - POST /api/query, GET /api/query/tables and /api/query/track: SQL over all traces of the session
  *
- * As JSON the answer is bounded: LIMIT_MOST rows, BYTES_MOST, and cells cut by view_json_cell. As Parquet it has all rows.
+ * As JSON the answer is bounded: LIMIT_MOST rows, BYTES_MOST, and cells cut by view_json_cell. As Parquet it has all
+ * rows.
  */
 #include <errno.h>
 #include <stdlib.h>
