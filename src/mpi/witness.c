@@ -4,7 +4,7 @@
  * processes of a job on the host send it their current item, over a socket whose end it sees when they die for any
  * reason. Launchers then end all others at once, so only the first is reported: epoll returns ends in order. On other
  * hosts, a process that the launcher asks to end (SIGTERM, as Open MPI and Slurm do) informs the watchdog that it is
- * not the cause; MPICH does not ask.
+ * not the cause; MPICH does not ask. One that the MPI itself ends first, as it lost the connection, is reported too.
  *
  * The watchdog is a child of the process that first binds a name in the abstract namespace of sockets, and ends with
  * the last connected process.
