@@ -113,9 +113,9 @@ const seenOf = page => page.evaluate(() => {
 });
 
 // Until all requests of the page are answered, and it is drawn.
-async function quiet(page) {
-  await page.waitForFunction(() => window.watched.running === 0, null, {polling: 20});
-  await settled(page);
+async function quiet(page, timeout = PATIENCE) {
+  await page.waitForFunction(() => window.watched.running === 0, null, {polling: 20, timeout});
+  await settled(page, timeout);
 }
 
 async function keep(page, address) {
@@ -152,7 +152,8 @@ async function isReset(page, was) {
   await putBack(page, JSON.parse(was.seen.stored));
   let differs = [];
   for (const end = Date.now() + RESET_MS; Date.now() < end;) {
-    await quiet(page);
+    // What a test left to do may never end without what was put back: such a page is loaded again.
+    if (!await quiet(page, RESET_MS).then(() => true, () => false)) return false;
     const seen = await seenOf(page);
     differs = Object.keys(seen).filter(name => seen[name] !== was.seen[name]).map(name => [name, was.seen[name], seen[name]]);
     if (differs.length === 0) return true;
@@ -180,7 +181,7 @@ async function rest(page) {
 // ---- the page ----
 
 // Until all traces are read and laid out, what is in view is loaded, also its names, and it is drawn.
-export async function settled(page) {
+export async function settled(page, timeout = PATIENCE) {
   await page.waitForFunction(async () => {
     const isThere = () => {
       const {app} = window.heddle ?? {}, session = app?.state.session.value;
@@ -194,7 +195,7 @@ export async function settled(page) {
       await new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve)));
       if (isThere()) return true; // what was drawn did not ask for more
     }
-  });
+  }, null, {timeout});
 }
 
 // Until the range stands still; it moves with the frames.
