@@ -1,5 +1,6 @@
-/* open.c - /api/open: a file that was dropped on the viewer becomes a trace; /api/close: a trace is closed; /api/engine:
- * the web UI with its engine, into which the web UI puts traces to save them as one HTML file
+/* open.c - /api/open: a file that was dropped on the viewer becomes a trace; /api/close: a trace is closed
+ *
+ * /api/engine: the web UI with its engine, into which the web UI puts traces to save them as one HTML file.
  */
 #include <errno.h>
 #include <fcntl.h>
