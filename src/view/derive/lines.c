@@ -130,36 +130,26 @@ hd_status view_derive_lines(view_scene *scene, const atomic_bool *stop, hd_error
     return derive_lines(scene, "source", "", DETAIL, stop, err);
 }
 
-/* The tracks of a detail; false: no memory. */
-static bool find_tracks(view_table_tracks *out, const view_scene *scene, const char *detail, uint32_t *out_all)
+/* Makes them, unless there are too many of other folders. */
+static hd_status derive_skipping(view_scene *scene, const char *skip, const char *detail, hd_error *err)
 {
-    uint32_t count = view_scene_track_count(scene);
-    *out = (view_table_tracks){.ids = malloc(count * sizeof *out->ids + 1)};
-    *out_all = 0;
-    for (uint32_t i = 0; out->ids && i < count; i++) {
-        const view_track *track = view_scene_track(scene, i);
-        if (strcmp(track->role, VIEW_SKIPPING_ROLE) != 0) continue;
-        ++*out_all;
-        if (strcmp(track->detail, detail) == 0) out->ids[out->count++] = i;
-    }
-    return out->ids != NULL;
+    enum { TRACKS_MOST = 4096 };
+    static const atomic_bool never;
+    view_table_tracks all;
+    HD_TRY(view_made_tracks_find(&all, scene, VIEW_SKIPPING_ROLE, NULL, err));
+    free(all.ids);
+    if (all.count < TRACKS_MOST) return derive_lines(scene, VIEW_SKIPPING_ROLE, skip, detail, &never, err);
+    return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "there are %zu tracks with lines already", all.count);
 }
 
 hd_status view_derive_lines_skipping(view_table_tracks *out, view_scene *scene, const char *skip, hd_error *err)
 {
-    enum { TRACKS_MOST = 4096 };
-    static const atomic_bool never;
     char *detail;
-    uint32_t all;
     if (asprintf(&detail, DETAIL " Code in %s is skipped.", skip) < 0) return HD_NOMEM(err);
-    hd_status status = find_tracks(out, scene, detail, &all) ? HD_OK : HD_NOMEM(err);
+    hd_status status = view_made_tracks_find(out, scene, VIEW_SKIPPING_ROLE, detail, err);
     if (status == HD_OK && !out->count) {
-        free(out->ids);
-        *out = (view_table_tracks){0};
-        status = all < TRACKS_MOST ? derive_lines(scene, VIEW_SKIPPING_ROLE, skip, detail, &never, err)
-                                   : hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE,
-                                                  "there are %u tracks with lines already", all);
-        if (status == HD_OK && !find_tracks(out, scene, detail, &all)) status = HD_NOMEM(err);
+        status = derive_skipping(scene, skip, detail, err);
+        if (status == HD_OK) status = view_made_tracks_find(out, scene, VIEW_SKIPPING_ROLE, detail, err);
     }
     free(detail);
     return status;

@@ -313,29 +313,33 @@ static hd_status make_tracks(view_track *tracks, size_t *out_count, const table_
                         hd_table_name(m->table));
 }
 
-/* The tracks that were made with this detail, NULL: of any table. */
-static uint32_t *find_made(size_t *out_count, const view_scene *scene, const char *detail)
+hd_status view_made_tracks_find(view_table_tracks *out, const view_scene *scene, const char *role, const char *detail,
+                                hd_error *err)
 {
-    uint32_t *ids = NULL;
     size_t capacity = 0;
-    *out_count = 0;
+    *out = (view_table_tracks){0};
     for (uint32_t i = 0; i < view_scene_track_count(scene); i++) {
         const view_track *track = view_scene_track(scene, i);
-        if (strcmp(track->role, VIEW_TABLE_ROLE) != 0 || (detail && strcmp(track->detail, detail) != 0)) continue;
-        if (!hd_grow((void **)&ids, &capacity, *out_count, sizeof *ids)) break;
-        ids[(*out_count)++] = i;
+        if (strcmp(track->role, role) != 0 || (detail && strcmp(track->detail, detail) != 0)) continue;
+        if (!hd_grow((void **)&out->ids, &capacity, out->count, sizeof *out->ids)) {
+            free(out->ids);
+            *out = (view_table_tracks){0};
+            return HD_NOMEM(err);
+        }
+        out->ids[out->count++] = i;
     }
-    return ids;
+    return HD_OK;
 }
 
 /* Tracks requested by a client stay as long as the scene. */
 static hd_status look_for_room(const view_scene *scene, hd_error *err)
 {
-    size_t count;
-    free(find_made(&count, scene, NULL));
-    if (count + TRACKS <= TRACKS_IN_ALL) return HD_OK;
+    view_table_tracks made;
+    HD_TRY(view_made_tracks_find(&made, scene, VIEW_TABLE_ROLE, NULL, err));
+    free(made.ids);
+    if (made.count + TRACKS <= TRACKS_IN_ALL) return HD_OK;
     return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
-                        "%zu tracks were made of tables already: start heddle view again", count);
+                        "%zu tracks were made of tables already: start heddle view again", made.count);
 }
 
 static hd_status add_tracks(view_table_tracks *out, table_maker *m, hd_error *err)
@@ -352,8 +356,7 @@ static hd_status add_tracks(view_table_tracks *out, table_maker *m, hd_error *er
     else
         while (count) view_track_deinit(&tracks[--count]);
     free(tracks);
-    if (status == HD_OK) out->ids = find_made(&out->count, m->scene, m->about->detail);
-    return status == HD_OK && !out->ids ? HD_NOMEM(err) : status;
+    return status == HD_OK ? view_made_tracks_find(out, m->scene, VIEW_TABLE_ROLE, m->about->detail, err) : status;
 }
 
 hd_status view_derive_table(view_table_tracks *out, view_scene *scene, const hd_table *table,
@@ -368,11 +371,4 @@ hd_status view_derive_table(view_table_tracks *out, view_scene *scene, const hd_
     hd_large_free(m.rows);
     view_devices_deinit(&m.devices);
     return status;
-}
-
-bool view_table_tracks_find(view_table_tracks *out, const view_scene *scene, const char *detail)
-{
-    *out = (view_table_tracks){0};
-    out->ids = find_made(&out->count, scene, detail);
-    return out->count > 0;
 }

@@ -27,8 +27,10 @@ typedef struct view_table_tracks {
  * tracks), LIMIT, MEMORY. */
 hd_status view_derive_table(view_table_tracks *out, view_scene *scene, const hd_table *table,
                             const view_table_about *about, hd_error *err);
-/* The tracks that were made with this detail before; false: none. `left_out` is not known any more. */
-bool view_table_tracks_find(view_table_tracks *out, const view_scene *scene, const char *detail);
+/* The tracks of a role that were made with this detail before; detail NULL: with any. `left_out` is not known any more.
+ * Errors: MEMORY. */
+hd_status view_made_tracks_find(view_table_tracks *out, const view_scene *scene, const char *role, const char *detail,
+                                hd_error *err);
 
 #define VIEW_SKIPPING_ROLE "own_source"
 /* Tracks of source lines, as the worker makes them, in which code in the folders `skip` is not the user's (lines.c).

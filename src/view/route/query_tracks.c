@@ -211,9 +211,9 @@ static hd_status derive(view_table_tracks *out, view_scene *scene, const hd_tabl
                         hd_error *err)
 {
     view_queries *queries = view_scene_queries(scene);
-    hd_status status = HD_OK;
     pthread_mutex_lock(&queries->lock_tables);
-    if (!view_table_tracks_find(out, scene, about->detail)) status = view_derive_table(out, scene, table, about, err);
+    hd_status status = view_made_tracks_find(out, scene, VIEW_TABLE_ROLE, about->detail, err);
+    if (status == HD_OK && !out->count) status = view_derive_table(out, scene, table, about, err);
     pthread_mutex_unlock(&queries->lock_tables);
     return status;
 }

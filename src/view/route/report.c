@@ -282,9 +282,8 @@ hd_status view_route_report_tracks(view_reply *reply, const view_request *reques
     if (!describe(&detail, report, about, request)) return HD_NOMEM(err);
     view_queries *queries = view_scene_queries(scene);
     pthread_mutex_lock(&queries->lock_tables);
-    hd_status status = HD_OK;
-    if (!view_table_tracks_find(&tracks, scene, detail.data))
-        status = make_tracks(&tracks, scene, request, about, detail.data, err);
+    hd_status status = view_made_tracks_find(&tracks, scene, VIEW_TABLE_ROLE, detail.data, err);
+    if (status == HD_OK && !tracks.count) status = make_tracks(&tracks, scene, request, about, detail.data, err);
     pthread_mutex_unlock(&queries->lock_tables);
     free(detail.data);
     if (status == HD_OK) {
