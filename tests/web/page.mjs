@@ -119,7 +119,7 @@ async function quiet(page, timeout = PATIENCE) {
 }
 
 async function keep(page, address) {
-  if (engine) return; // its requests are messages, which nobody counts
+  if (engine) return; // requests to it are messages to a Worker, and watched.running counts calls of fetch alone
   if (!await page.evaluate(() => Boolean(window.watched))) return; // in a context that a test made
   await quiet(page);
   if ((await state(page, "session")).traces.length > 1) { // their clocks are compared a while later

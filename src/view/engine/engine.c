@@ -1,7 +1,6 @@
 /* engine.c - answers requests of the web UI without a server */
 #include "view/engine/engine.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +8,7 @@
 #include "base/error.h"
 #include "base/io/read_at.h"
 #include "base/io/temporary.h"
+#include "base/system.h"
 #include "view/route/route.h"
 #include "view/server/http.h"
 #include "view/server/run.h"
@@ -68,16 +68,7 @@ int hd_engine_step(hd_engine *engine)
 static hd_status put_body(int *out_fd, const void *body, size_t size, hd_error *err)
 {
     HD_TRY(hd_temporary_nameless(out_fd, err));
-    const char *p = body;
-    while (size) {
-        ssize_t n = write(*out_fd, p, size);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return HD_NOMEM(err);
-        p += n;
-        size -= (size_t)n;
-    }
-    if (lseek(*out_fd, 0, SEEK_SET) != 0) return hd_error_set(err, HD_ERR_IO, NULL, HD_OFFSET_NONE, "cannot seek");
-    return HD_OK;
+    return hd_write_at(*out_fd, body, size, 0) ? HD_OK : HD_NOMEM(err);
 }
 
 /* A body that is a file becomes bytes. */

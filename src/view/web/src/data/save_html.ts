@@ -3,6 +3,7 @@ import type { App } from "../app";
 import { save } from "../panels/clipboard";
 import { say } from "../tools/select_actions";
 import type { TraceInfo } from "./model";
+import { messageOf } from "./request";
 
 // Of src/view/engine/save.c, which replaces them by the same texts.
 const TITLE = "<!--heddle:title-->";
@@ -20,6 +21,8 @@ async function base64Of(blob: Blob): Promise<string> {
   return parts.join("");
 }
 
+const nameOf = (trace: TraceInfo): string => trace.name.replace(/^.*\//, "");
+
 interface Part {
   trace: TraceInfo;
   from: number;
@@ -30,7 +33,7 @@ async function htmlOf(app: App, parts: readonly Part[]): Promise<Blob> {
   const page = await app.source.engine();
   const [title, traces] = [page.indexOf(TITLE), page.indexOf(TRACES)];
   if (title < 0 || traces < title) throw new Error("The engine is not of this version: run make wasm again.");
-  const names = parts.map(({ trace }) => escaped(trace.name.replace(/^.*\//, "")));
+  const names = parts.map(({ trace }) => escaped(nameOf(trace)));
   const pieces: BlobPart[] = [page.slice(0, title), `${names.slice(0, NAMED).join(", ")}${names.length > NAMED ? " …" : ""} – `, page.slice(title + TITLE.length, traces)];
   for (const [k, { trace, from, until }] of parts.entries()) {
     const store = await base64Of(await app.source.store(trace.id, from, until));
@@ -43,10 +46,10 @@ async function saveParts(app: App, parts: readonly Part[]): Promise<void> {
   try {
     say(app, "Writing the HTML file…");
     const html = await htmlOf(app, parts);
-    save(html, `${parts[0].trace.name.replace(/^.*\//, "").replace(/(\.(json|heddle|pftrace|gz|zst))+$/, "") || "trace"}.html`);
+    save(html, `${nameOf(parts[0].trace).replace(/(\.(json|heddle|pftrace|gz|zst))+$/, "") || "trace"}.html`);
     say(app, "Saved one HTML file, which any browser opens without a server.");
   } catch (error) {
-    say(app, error instanceof Error ? error.message : String(error), true);
+    say(app, messageOf(error), true);
   }
 }
 
