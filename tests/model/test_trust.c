@@ -337,7 +337,7 @@ static void test_trust__activities_lack_launches_or_their_process_does(void **st
     maker *m = maker_new();
     run_many(m, 1, 5, 100 * US);
     kernel_on(m, "before", 0, 0, 0, 50 * US, ""); /* the recording began */
-    assert_only(m, GPU_DOUBT_UNLINKED, 0, 0);
+    assert_only(m, GPU_DOUBT_BEFORE, 1, 6);
     m = maker_new();
     run_many(m, 1, 5, 0);
     kernel_on(m, "lost", 0, 77, 600 * US, 50 * US, "");

@@ -336,9 +336,9 @@ static void test_check__ids_of_ranks_are_apart(void **state)
     add_correlated(&m, "kernel", "theirs", 21, 110, 5);
     add_correlated(&m, "kernel", "mine too", 21, 230, 6);
     hd_report report = check_trace(&m, NULL);
-    size_t orphan = (size_t)row_of(&report, "gpu-without-launch");
+    size_t orphan = (size_t)row_of(&report, "gpu-before-recording");
     assert_text_at(hd_report_table(&report, "findings"), orphan, "example", "theirs");
-    assert_only(&report, "gpu-without-launch", 1);
+    assert_only(&report, "gpu-before-recording", 1);
 }
 
 static void test_check__calls_that_launch_later_or_nothing_lack_no_work(void **state)

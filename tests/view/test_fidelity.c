@@ -85,6 +85,8 @@ static const char doubtful[] =
     "["
     "{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":100,\"dur\":10,\"name\":\"cudaLaunchKernel\",\"cat\":\"cuda_runtime\","
     "\"args\":{\"correlation\":5}},"
+    "{\"ph\":\"X\",\"pid\":0,\"tid\":7,\"ts\":90,\"dur\":4,\"name\":\"earliest\",\"cat\":\"kernel\",\"args\":{"
+    "\"correlation\":4,\"device\":0,\"stream\":7}},"
     "{\"ph\":\"X\",\"pid\":0,\"tid\":7,\"ts\":97,\"dur\":4,\"name\":\"early\",\"cat\":\"kernel\",\"args\":{"
     "\"correlation\":5,\"device\":0,\"stream\":7}},"
     "{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":200,\"dur\":10,\"name\":\"cudaLaunchKernel\",\"cat\":\"cuda_runtime\","
@@ -120,6 +122,7 @@ static void test_fidelity__every_doubt_is_counted_and_listed_with_its_reason(voi
         {"flows-without-start", "without_start", "flow-without-start", "count", "orphan", "nothing starts it"},
         {"flows-without-end", "without_end", "flow-without-end", "count", "dangling", "nothing ends it"},
         {"without-launch", "without_launch", "gpu-without-launch", "count", "unlaunched", "is not in the trace"},
+        {"before-recording", "before_recording", "gpu-before-recording", "count", "earliest", "lacks its launch"},
         {"without-work", "without_work", "launch-without-gpu", "count", "cudaMemcpyAsync", "is not in the trace"},
     };
     maker m;

@@ -23,8 +23,9 @@ const gpu_doubt_about gpu_doubt_abouts[GPU_DOUBTS] = {
     [GPU_DOUBT_NO_END] = {"gpu-no-end", "warning", GPU_FIGURE_TIME | GPU_FIGURE_IDLE | GPU_FIGURE_STEP},
     [GPU_DOUBT_EARLY] = {"gpu-before-launch", "warning", GPU_FIGURE_DELAY},
     [GPU_DOUBT_NO_CALLS] = {"process-without-calls", "warning", BY_LAUNCH},
-    [GPU_DOUBT_GUESSED] = {"launch-guessed", "warning", BY_LAUNCH},
     [GPU_DOUBT_UNLINKED] = {"gpu-without-launch", "note", BY_LAUNCH},
+    [GPU_DOUBT_BEFORE] = {"gpu-before-recording", "note", BY_LAUNCH},
+    [GPU_DOUBT_GUESSED] = {"launch-guessed", "warning", BY_LAUNCH},
     [GPU_DOUBT_THINNED_GPU] = {"thinned-gpu", "error", ALL_FIGURES},
     [GPU_DOUBT_THINNED] = {"thinned", "note", GPU_FIGURE_CALLER},
 };
@@ -80,6 +81,8 @@ static const char *const forms[GPU_DOUBTS] = {
                           "launched them is taken from the order of calls and may be wrong",
     [GPU_DOUBT_UNLINKED] = "%llu of %llu GPU activities have no launch, though they began within the recording: no "
                            "operator, range or step has them",
+    [GPU_DOUBT_BEFORE] = "%llu of %llu GPU activities began before the recording, which lacks their launch: no "
+                         "operator, range or step has them",
     [GPU_DOUBT_THINNED_GPU] = "GPU activities that were removed as too short when the trace was written, and are in no "
                               "figure: %llu",
     [GPU_DOUBT_THINNED] = "slices of the host that were removed as too short when the trace was written, whose time "

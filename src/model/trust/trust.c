@@ -78,7 +78,7 @@ static bool survey_works(survey *out, const gpu_scope *s)
         if (work->start < out->first) out->first = work->start;
         if (work->start > out->last) out->last = work->start;
         if (work->launch == HD_NONE) {
-            out->any_unlinked |= !work->before;
+            out->any_unlinked = true;
             continue;
         }
         out->linked++;
@@ -220,7 +220,8 @@ static bool find_unlinked(gpu_trust *t, const gpu_scope *s, const survey *found)
 {
     enum { KERNELS = 1, CALLS = 2 };
     if (!s->has_launches) return true;
-    t->doubts[GPU_DOUBT_NO_CALLS].of = t->doubts[GPU_DOUBT_UNLINKED].of = found->listed;
+    t->doubts[GPU_DOUBT_NO_CALLS].of = t->doubts[GPU_DOUBT_UNLINKED].of = t->doubts[GPU_DOUBT_BEFORE].of =
+        found->listed;
     if (!found->any_unlinked) return true;
     uint8_t *has = calloc((size_t)hd_trace_track_count(s->trace) + 1, sizeof *has);
     if (!has) return false;
@@ -234,11 +235,11 @@ static bool find_unlinked(gpu_trust *t, const gpu_scope *s, const survey *found)
     }
     for (size_t i = 0; i < s->launches->work_count; i++) {
         const gpu_work *work = &s->works[i];
-        if (work->device == HD_NONE) continue;
-        if (work->launch != HD_NONE || work->before) continue;
+        if (work->device == HD_NONE || work->launch != HD_NONE) continue;
         uint32_t process = hd_process_of(s->trace, s->rows[work->row].lane);
         bool no_calls = process != HD_NONE && has[process] == KERNELS;
-        doubt_work(t, s, no_calls ? GPU_DOUBT_NO_CALLS : GPU_DOUBT_UNLINKED, (uint32_t)i);
+        gpu_doubt_code code = work->before ? GPU_DOUBT_BEFORE : no_calls ? GPU_DOUBT_NO_CALLS : GPU_DOUBT_UNLINKED;
+        doubt_work(t, s, code, (uint32_t)i);
     }
     free(has);
     return true;

@@ -30,9 +30,10 @@ typedef enum gpu_doubt_code {
     GPU_DOUBT_NO_END,      /* activities without an end: they count as 0 ns */
     GPU_DOUBT_EARLY,       /* activities that begin before their launch */
     GPU_DOUBT_NO_CALLS,    /* activities of processes or devices without a recorded call, where others have calls */
-    GPU_DOUBT_GUESSED,     /* activities whose correlation id several processes have */
     GPU_DOUBT_UNLINKED,    /* other activities without a launch that began within the recording */
-    GPU_DOUBT_THINNED_GPU, /* activities that `convert --min-duration` removed; only in `all`, as the next one */
+    GPU_DOUBT_BEFORE,      /* activities that began before the recording, so that it lacks their launch */
+    GPU_DOUBT_GUESSED,     /* activities whose correlation id several processes have; from here on only in `all` */
+    GPU_DOUBT_THINNED_GPU, /* activities that `convert --min-duration` removed */
     GPU_DOUBT_THINNED,     /* the same of slices of the host */
     GPU_DOUBTS,
 } gpu_doubt_code;

@@ -10,6 +10,7 @@
 
 #include "heddle/analysis/launches.h"
 #include "heddle/report.h"
+#include "model/trust/trust.h"
 #include "report/spans.h"
 
 /* In the order of check_codes. */
@@ -43,6 +44,7 @@ typedef enum check_code {
     CHECK_COUNTER_NOT_NUMERIC,
     CHECK_SPAN_OVER_YEAR,
     CHECK_NO_DURATION,
+    CHECK_GPU_BEFORE_RECORDING,
     CHECK_LAUNCH_WITHOUT_GPU,
     CHECK_OUT_OF_ORDER,
     CHECK_MIXED_IDS,
@@ -120,7 +122,7 @@ uint64_t check_count_spilled(int64_t *stack, const slice_span *spans, uint64_t c
  * starts `lead_ns` before its launch. false: no memory (launches.c). */
 typedef void check_launch_found(void *user, check_code code, const hd_work *work, const hd_launch *launch,
                                 int64_t lead_ns);
-bool check_launches_walk(const hd_launches *launches, check_launch_found *found, void *user);
+bool check_launches_walk(const hd_launches *launches, const gpu_trust *trust, check_launch_found *found, void *user);
 /* A stack of open slices by their ends, as viewers keep one per track: whether the next slice nests in them, and is
  * open now. If not it spills, and crosses the last of the remaining ones. `ends` has room for one more. */
 static inline bool check_nests(int64_t *ends, uint64_t *depth, int64_t start, int64_t end)

@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "heddle/analysis/launches.h"
-#include "model/trust/trust.h"
 #include "report/check/check.h"
 #include "report/report.h"
 
@@ -28,25 +27,27 @@ static int64_t lead_of(const hd_launches *l, const hd_work *work)
     return __builtin_sub_overflow(launch->start_ns, work->start_ns, &lead) ? INT64_MAX : lead;
 }
 
-static void look_at_work(const hd_launches *l, const hd_work *work, check_launch_found *found, void *user)
+static void look_at_work(const hd_launches *l, const hd_work *work, unsigned doubts, check_launch_found *found,
+                         void *user)
 {
     if (work->id == 0 || work->track == HD_NONE) return;
     if (work->launch == HD_NONE) {
-        found(user, CHECK_GPU_WITHOUT_LAUNCH, work, NULL, 0);
+        bool is_before = doubts >> GPU_DOUBT_BEFORE & 1;
+        found(user, is_before ? CHECK_GPU_BEFORE_RECORDING : CHECK_GPU_WITHOUT_LAUNCH, work, NULL, 0);
         return;
     }
     int64_t lead = lead_of(l, work);
     if (lead) found(user, CHECK_GPU_BEFORE_LAUNCH, work, &l->launches[work->launch], lead);
 }
 
-bool check_launches_walk(const hd_launches *l, check_launch_found *found, void *user)
+bool check_launches_walk(const hd_launches *l, const gpu_trust *trust, check_launch_found *found, void *user)
 {
     if (!is_recorded_on_both_sides(l)) return true;
     bool *creates = calloc(l->launch_count + 1, sizeof *creates);
     if (!creates) return false;
     for (size_t i = 0; i < l->work_count; i++) {
         if (l->works[i].graph_launch != HD_NONE) creates[l->works[i].graph_launch] = true;
-        look_at_work(l, &l->works[i], found, user);
+        look_at_work(l, &l->works[i], trust->of_works ? trust->of_works[i] : 0, found, user);
     }
     for (size_t i = 0; i < l->launch_count; i++) {
         const hd_launch *launch = &l->launches[i];
@@ -70,7 +71,7 @@ static void found_launch(void *user, check_code code, const hd_work *work, const
 }
 
 /* Defects that make figures wrong, once for the whole trace; missing parts of single events have codes of their own. */
-static hd_status check_trust(check *c, const hd_launches *l, hd_error *err)
+static hd_status check_trust(check *c, const gpu_trust *trust, hd_error *err)
 {
     static const struct {
         gpu_doubt_code doubt;
@@ -80,8 +81,6 @@ static hd_status check_trust(check *c, const hd_launches *l, hd_error *err)
                  {GPU_DOUBT_TOO_LONG, CHECK_GPU_TOO_LONG},   {GPU_DOUBT_UNRECORDED, CHECK_GPU_UNRECORDED},
                  {GPU_DOUBT_STEPS, CHECK_STEPS_WITHOUT_GPU}, {GPU_DOUBT_GRAPHS, CHECK_GRAPH_NODES},
                  {GPU_DOUBT_NO_CALLS, CHECK_NO_CALLS}};
-    const gpu_trust *trust;
-    HD_TRY(gpu_trust_of(&trust, c->trace, l, err));
     HD_TRY(report_set_trust(c->report, c->trace, trust, err));
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
         const gpu_doubt *d = &trust->doubts[codes[i].doubt];
@@ -94,9 +93,11 @@ static hd_status check_trust(check *c, const hd_launches *l, hd_error *err)
 hd_status check_launches(check *c, hd_error *err)
 {
     hd_launches *l;
+    const gpu_trust *trust;
     HD_TRY(hd_launches_new(&l, c->trace, err));
-    bool fine = check_launches_walk(l, found_launch, c);
-    hd_status status = fine ? check_trust(c, l, err) : HD_NOMEM(err);
+    hd_status status = gpu_trust_of(&trust, c->trace, l, err);
+    if (status == HD_OK && !check_launches_walk(l, trust, found_launch, c)) status = HD_NOMEM(err);
+    if (status == HD_OK) status = check_trust(c, trust, err);
     hd_launches_free(l);
     return status;
 }

@@ -21,6 +21,7 @@ const char *view_doubt_name(view_doubt doubt)
                                                    [VIEW_FLOWS_WITHOUT_START] = "flows-without-start",
                                                    [VIEW_FLOWS_WITHOUT_END] = "flows-without-end",
                                                    [VIEW_WITHOUT_LAUNCH] = "without-launch",
+                                                   [VIEW_BEFORE_RECORDING] = "before-recording",
                                                    [VIEW_WITHOUT_WORK] = "without-work"};
     return names[doubt];
 }
@@ -112,17 +113,22 @@ static void found_launch(void *user, check_code code, const hd_work *work, const
 {
     launch_count *count = user;
     (void)lead_ns;
-    view_doubt doubt = code == CHECK_GPU_BEFORE_LAUNCH    ? VIEW_BEFORE_LAUNCH
-                       : code == CHECK_GPU_WITHOUT_LAUNCH ? VIEW_WITHOUT_LAUNCH
-                                                          : VIEW_WITHOUT_WORK;
+    view_doubt doubt = code == CHECK_GPU_BEFORE_LAUNCH      ? VIEW_BEFORE_LAUNCH
+                       : code == CHECK_GPU_WITHOUT_LAUNCH   ? VIEW_WITHOUT_LAUNCH
+                       : code == CHECK_GPU_BEFORE_RECORDING ? VIEW_BEFORE_RECORDING
+                                                            : VIEW_WITHOUT_WORK;
     if (!view_doubt_add(count->fidelity, doubt, work ? work->row : launch->row, work && launch ? launch->row : HD_NONE))
         count->failed = true;
 }
 
-static bool look_at_launches(view_fidelity *fidelity, const hd_launches *launches)
+static hd_status look_at_launches(view_fidelity *fidelity, const view_scene *scene, hd_error *err)
 {
+    const hd_launches *launches = view_scene_launches(scene);
     launch_count count = {.fidelity = fidelity};
-    return !launches || (check_launches_walk(launches, found_launch, &count) && !count.failed);
+    const gpu_trust *trust;
+    if (!launches) return HD_OK;
+    HD_TRY(gpu_trust_of(&trust, view_scene_trace(scene), launches, err));
+    return check_launches_walk(launches, trust, found_launch, &count) && !count.failed ? HD_OK : HD_NOMEM(err);
 }
 
 static void look_at_ledger(view_fidelity *fidelity, const hd_trace *trace)
@@ -141,8 +147,8 @@ static hd_status find_all(view_fidelity *fidelity, view_scene *scene, const atom
     look_at_ledger(fidelity, trace);
     look_at_tracks(fidelity, scene);
     HD_TRY(view_fidelity_lanes(fidelity, scene, stop, err));
-    if (!look_at_launches(fidelity, view_scene_launches(scene)) || !look_at_events(fidelity, trace, stop))
-        return HD_NOMEM(err);
+    HD_TRY(look_at_launches(fidelity, scene, err));
+    if (!look_at_events(fidelity, trace, stop)) return HD_NOMEM(err);
     return atomic_load(stop) ? HD_OK : view_fidelity_flows(fidelity, scene, err);
 }
 

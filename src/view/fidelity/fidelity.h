@@ -21,8 +21,9 @@ typedef enum view_doubt {
     VIEW_BACKWARD_FLOWS, /* ends of flows that begin later; other: the row of the point where each begins */
     VIEW_FLOWS_WITHOUT_START,
     VIEW_FLOWS_WITHOUT_END,
-    VIEW_WITHOUT_LAUNCH, /* GPU activities without a launch, though the trace has launches */
-    VIEW_WITHOUT_WORK,   /* launches without an activity, though the trace has activities */
+    VIEW_WITHOUT_LAUNCH,   /* other GPU activities without a launch, though the trace has launches */
+    VIEW_BEFORE_RECORDING, /* GPU activities that began before the recording, which lacks their launch */
+    VIEW_WITHOUT_WORK,     /* launches without an activity, though the trace has activities */
     VIEW_DOUBTS
 } view_doubt;
 

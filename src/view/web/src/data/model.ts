@@ -390,6 +390,7 @@ export interface Fidelity {
   on_lanes: number;
   before_launch: number;
   without_launch: number;
+  before_recording: number;
   without_work: number;
   no_end?: number;
   negative?: number;
