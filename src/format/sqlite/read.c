@@ -316,14 +316,15 @@ static hd_status choose_format(const hd_format **out, const sq_file *file, hd_er
         *out = hd_format_descriptor(i);
         if ((*out)->mapping && has_any(file, (*out)->mapping->tells)) return HD_OK;
     }
-    for (size_t t = 0; t < file->table_count && strlen(names) < 100; t++) {
-        strncat(names, t ? ", " : "", 3);
-        strncat(names, file->tables[t].name, 40);
+    size_t listed = 0;
+    for (; listed < file->table_count && strlen(names) < 100; listed++) {
+        strncat(names, listed ? ", " : "", 3);
+        strncat(names, file->tables[listed].name, 40);
     }
     return hd_error_set(err, HD_ERR_FORMAT, NULL, 0,
                         "is an SQLite file of no profiler that is known: its tables are %s%s; those of Nsight Systems "
                         "(`nsys export --type sqlite`), of Ascend's profilers and of ROCm's are read",
-                        names, file->table_count > 3 ? " …" : "");
+                        names, listed < file->table_count ? " …" : "");
 }
 
 hd_status sq_read(const hd_format **out_format, hd_builder *builder, hd_input *input, const hd_read_options *options,

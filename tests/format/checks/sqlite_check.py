@@ -50,6 +50,35 @@ def check_names(folder):
         assert got == want, f"{columns}: {got}, SQLite reads {want}"
 
 
+def check_calls(folder):
+    """A call is called what nsys calls it: without its version, if it has one."""
+    path = folder / "calls.sqlite"
+    names = ["cudaLaunchKernel_v7000", "cuMemcpyAsync_v2", "a_v1", "cudaFree", "_v7000", "cuMemAlloc_v", "cuMemAlloc2", "cu_v2x"]
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT)")
+    db.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(start, end, eventClass, globalTid, correlationId, nameId)")
+    db.executemany("INSERT INTO StringIds VALUES(?,?)", enumerate(names))
+    db.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES(?,?,0,16777217,?,?)", [(10 * n, 10 * n + 5, n + 1, n) for n in range(len(names))])
+    db.close()
+    got = [row["name"] for row in heddle("query", "--json", path, "SELECT name FROM slice ORDER BY ts")]
+    assert got == ["cudaLaunchKernel", "cuMemcpyAsync", "a"] + names[3:], got
+
+
+def check_unknown(folder):
+    """The tables of a file of no profiler are named, all of them where there are few."""
+    for count, of in ((3, "t%d"), (5, "t%d"), (90, "t%d"), (5, "a_name_of_more_than_forty_characters_as_some_have_%d")):
+        path = folder / f"unknown{count}{len(of)}.sqlite"
+        db = sqlite3.connect(path, isolation_level=None)
+        for n in range(count):
+            db.execute(f"CREATE TABLE {of % n}(x)")
+        db.close()
+        run = subprocess.run([HEDDLE, "info", path], capture_output=True, text=True)
+        shown = run.stderr[run.stderr.index("its tables are ") + 15:run.stderr.index(";")]
+        listed = shown.removesuffix(" …").split(", ")
+        assert run.returncode == 1 and listed == [(of % n)[:40] for n in range(len(listed))], shown
+        assert shown.endswith(" …") == (len(listed) < count) and len(listed) >= min(count, 3), shown
+
+
 def check_beside(folder):
     """Copies of what a writer that still runs has on disk: as if it were killed then."""
     columns = "start,end,deviceId,contextId,streamId,correlationId,demangledName"
@@ -231,6 +260,8 @@ def check_sums(folder):
 
 with tempfile.TemporaryDirectory() as place:
     check_names(Path(place))
+    check_calls(Path(place))
+    check_unknown(Path(place))
     check_beside(Path(place))
     check_references(Path(place))
     check_longer_name(Path(place))
