@@ -91,9 +91,11 @@ def check_collectives(server, traces, ranks, found, everyone):
     key = max(keys)
     row, start = told[key][ranks[0]][5], told[key][ranks[0]][3]
     assert server.ask(f"collectives?trace={own['id']}&with={with_}&row={row}")["collectives"][0]["sequence"] == key[2]
-    some = server.ask(f"collectives?trace={own['id']}&with={with_}&from={start}&until={start + 1}")
-    touching = sum(t[0] - int(own["unix_ns"]) < start + 1 and t[1] - int(own["unix_ns"]) >= start for t in numbered[ranks[0]].values())
-    assert some["count"] == (touching if own["id"] == first else 0), (some["count"], touching)
+    end, base = start + told[key][ranks[0]][4], int(own["unix_ns"])
+    for begin, until in ((start, start + 1), (start - 1, start), (end, end + 1), (end + 1, end + 2)):  # its first and last ns, and outside
+        some = server.ask(f"collectives?trace={own['id']}&with={with_}&from={begin}&until={until}")
+        touching = sum(t[0] - base < until and t[1] - base >= begin for t in numbered[ranks[0]].values())
+        assert some["count"] == (touching if own["id"] == first else 0), (begin, until, some["count"], touching)
     assert len(server.ask(f"collectives?trace={first}&with={with_}&limit=7")["collectives"]) == 7
     assert server.ask(f"collectives?trace={first}&with={with_}&row=0") == {"collectives": [], "count": 0}
     for wrong in ("", f"&with={first},{first}", f"&with={','.join(str(traces[r]['id']) for r in ranks if traces[r]['id'] != first)}", "&with=99"):

@@ -8,7 +8,7 @@ import os from "node:os";
 import path from "node:path";
 import {fileURLToPath, pathToFileURL} from "node:url";
 import {busyTime, columnsOf, depthsOf, gapsOf, onTrack, readChrome, unionOf} from "../oracle.mjs";
-import {getJson, startView, waitReady} from "../server.mjs";
+import {get, getJson, startView, waitReady} from "../server.mjs";
 
 const [, folder, heddle, ...only] = process.argv.slice(2);
 const page = path.join(path.dirname(fileURLToPath(import.meta.url)), "../../../src/view/web");
@@ -22,7 +22,7 @@ async function loadDecoder() {
 const decodeTiles = await loadDecoder();
 
 async function tilesOf(server, z, i, tracks, detail = "rows") {
-  const answer = await fetch(new URL(`/api/tiles?trace=0&z=${z}&i=${i}&tracks=${tracks.join()}&detail=${detail}`, server.url));
+  const answer = await get(new URL(`/api/tiles?trace=0&z=${z}&i=${i}&tracks=${tracks.join()}&detail=${detail}`, server.url));
   assert.equal(answer.status, 200, await answer.clone().text());
   const tiles = decodeTiles(await answer.arrayBuffer(), z, i);
   assert.deepEqual(tiles.map(t => t.track), tracks, "tiles come in the order asked for");
@@ -96,8 +96,8 @@ async function check(name, zooms, pids = null) {
     }
     let checked = 0;
     for (const track of tracks.filter(t => t.kind === "slices" && !t.derived && t.events_kind === "slice")) {
-      const slices = onTrack(trace, track.pid, track.tid);
       if (pids && !pids.includes(`${track.pid}/${track.tid}`)) continue;
+      const slices = onTrack(trace, track.pid, track.tid);
       assert.equal(track.events, slices.length, `events of ${track.name}`);
       const rows = depthsOf(slices);
       assert.equal(track.rows, rows.length, `rows of ${track.name}`);
