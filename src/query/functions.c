@@ -2,6 +2,7 @@
  *
  *     regexp(pattern, text), text REGEXP pattern   matches a part of the text: POSIX extended
  *     short_name(text), demangle(text)             see heddle/names.h
+ *     kernel_group(text)                           the user's group of a kernel of this name: model/class; null: none
  *     median(x), percentile(x, 0 … 100), quantile(x, 0 … 1)   see aggregate.c
  *
  * Names recur in a trace, so results are cached by name.
@@ -10,6 +11,7 @@
 #include "base/memory/arena.h"
 #include "base/memory/memo.h"
 #include "base/text/pattern.h"
+#include "model/class/class.h"
 #include "query/impl.h"
 
 #include "heddle/names.h"
@@ -129,6 +131,31 @@ static void name_of(sqlite3_context *context, int count, sqlite3_value **values)
                 (hd_memo_value){(uint32_t)address, (uint32_t)(address >> 32), (uint32_t)size});
 }
 
+/* The path of a group is static, so that it is not copied. */
+static void kernel_group(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    (void)count;
+    if (sqlite3_value_type(values[0]) == SQLITE_NULL) return;
+    hd_memo *known = sqlite3_user_data(context);
+    hd_string text = text_of(values[0]);
+    uint64_t hash;
+    const hd_memo_value *found = hd_memo_find(&hash, known, text.data, text.size);
+    const char *group = found ? (const char *)(uintptr_t)((uint64_t)found->b << 32 | found->a) : NULL;
+    if (!found) {
+        group = gpu_group_of_kernel(text);
+        uint64_t address = (uintptr_t)group;
+        hd_memo_add(known, hash, text.data, text.size,
+                    (hd_memo_value){(uint32_t)address, (uint32_t)(address >> 32), 0});
+    }
+    if (group) sqlite3_result_text(context, group, -1, SQLITE_STATIC);
+}
+
+static void free_groups(void *user)
+{
+    hd_memo_deinit(user);
+    free(user);
+}
+
 /* ---- all of them ---- */
 
 enum { FUNCTION_FLAGS = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS };
@@ -141,12 +168,21 @@ static int add_names(sqlite3 *db, const char *name, make_name *make)
     return sqlite3_create_function_v2(db, name, 1, FUNCTION_FLAGS, n, name_of, NULL, NULL, free_names);
 }
 
+static int add_groups(sqlite3 *db)
+{
+    hd_memo *known = calloc(1, sizeof *known);
+    if (!known) return SQLITE_NOMEM;
+    return sqlite3_create_function_v2(db, "kernel_group", 1, FUNCTION_FLAGS, known, kernel_group, NULL, NULL,
+                                      free_groups);
+}
+
 hd_status query_functions_register(hd_query *query, hd_error *err)
 {
     sqlite3 *db = query->db;
     int code = sqlite3_create_function_v2(db, "regexp", 2, FUNCTION_FLAGS, NULL, regexp, NULL, NULL, NULL);
     if (code == SQLITE_OK) code = add_names(db, "short_name", hd_name_short);
     if (code == SQLITE_OK) code = add_names(db, "demangle", hd_name_demangle);
+    if (code == SQLITE_OK) code = add_groups(db);
     if (code == SQLITE_OK) code = query_aggregates_register(db);
     if (code == SQLITE_OK) code = query_texts_register(query);
     return code == SQLITE_OK ? HD_OK : query_failed(query, code, err);

@@ -99,37 +99,36 @@ static hd_status make_track(reader *r, group *g)
 }
 
 /* The process_group of an entry: (name, description), in early versions a name; without one the number of the group. */
-static hd_status find_group(reader *r, group **out, pickle_value entry)
+static hd_status find_group(reader *r, group *out, pickle_value entry)
 {
     pickle_value of = pickle_find(&r->in.pickle, entry, "process_group"), name = of, description = {0}, config;
     pickle_cursor c = {0};
     if (of.type == PICKLE_LIST && pickle_next(&name, &c, &r->in.pickle, of))
         pickle_next(&description, &c, &r->in.pickle, of);
-    group g = {.description = HD_STRING_NONE, .size = HD_NO_NUMBER};
+    *out = (group){.description = HD_STRING_NONE, .size = HD_NO_NUMBER};
     hd_string text = pickle_text(&r->in.pickle, name), own = pickle_text(&r->in.pickle, description);
     char key[256] = "";
     if (!text.size) {
         snprintf(key, sizeof key, "%lld", (long long)pickle_int_of(&r->in, entry, "pg_id", 0));
-        g.name = hd_builder_intern_text(r->in.builder, key);
+        out->name = hd_builder_intern_text(r->in.builder, key);
     } else {
-        HD_TRY(pickle_intern(&r->in, &g.name, name));
+        HD_TRY(pickle_intern(&r->in, &out->name, name));
         if (text.size < sizeof key) memcpy(key, text.data, text.size);
     }
-    if (own.size && !hd_string_is(own, "undefined")) HD_TRY(pickle_intern(&r->in, &g.description, description));
-    const hd_map_entry *known = hd_map_find(&r->numbers, g.name, g.description);
+    if (own.size && !hd_string_is(own, "undefined")) HD_TRY(pickle_intern(&r->in, &out->description, description));
+    const hd_map_entry *known = hd_map_find(&r->numbers, out->name, out->description);
     if (known) {
-        *out = &r->groups[known->value];
+        *out = r->groups[known->value];
         return HD_OK;
     }
     if (!hd_grow((void **)&r->groups, &r->group_capacity, r->group_count, sizeof *r->groups) ||
-        !hd_map_set(&r->numbers, g.name, g.description, r->group_count))
+        !hd_map_set(&r->numbers, out->name, out->description, r->group_count))
         return HD_NOMEM(r->in.err);
     config = pickle_find(&r->in.pickle, r->config, key);
-    g.ranks = pickle_find(&r->in.pickle, config, "ranks");
-    g.size = count_ranks(r, g.ranks);
-    HD_TRY(make_track(r, &g));
-    *out = &r->groups[r->group_count];
-    r->groups[r->group_count++] = g;
+    out->ranks = pickle_find(&r->in.pickle, config, "ranks");
+    out->size = count_ranks(r, out->ranks);
+    HD_TRY(make_track(r, out));
+    r->groups[r->group_count++] = *out;
     return HD_OK;
 }
 
@@ -324,7 +323,7 @@ static hd_status set_times(reader *r, hd_row *row, const pickle_value *found)
 static hd_status add_entry(reader *r, pickle_value entry)
 {
     pickle_value found[MEMBERS];
-    group *g;
+    group g;
     hd_row row;
     if (entry.type == PICKLE_DICT && pickle_is_open(&r->in, entry)) return HD_OK; /* cut off, which is reported */
     if (!pickle_afford(&r->in, entry)) return pickle_count(&r->in, ENTRY_LOST, 1, HD_OFFSET_NONE);
@@ -334,11 +333,11 @@ static hd_status add_entry(reader *r, pickle_value entry)
     HD_TRY(set_times(r, &row, found));
     if (row.start_ns == HD_NO_TIME) return HD_OK;
     HD_TRY(find_group(r, &g, entry));
-    row.track = g->track;
+    row.track = g.track;
     row.category = hd_builder_intern_text(r->in.builder, HD_FLIGHT_CATEGORY);
     HD_TRY(pickle_intern(&r->in, &row.name, found[NAME]));
     r->in.arg_count = 0;
-    HD_TRY(add_collective(r, g, found));
+    HD_TRY(add_collective(r, &g, found));
     HD_TRY(add_members(r, entry));
     HD_TRY(pickle_add_stack(&r->in, found[FRAMES]));
     return pickle_add_row(&r->in, &row);

@@ -28,6 +28,7 @@ export const FUNCTIONS: readonly (readonly [string, string])[] = [
   ["json_extract(", "JSON, PATH"], ["row_number(", ") OVER (…)"], ["rank(", ") OVER (…)"], ["dense_rank(", ") OVER (…)"], ["ntile(", "N) OVER (…)"],
   ["lag(", "X, BACK, ELSE) OVER (ORDER BY …)"], ["lead(", "X, ON, ELSE) OVER (ORDER BY …)"], ["first_value(", "X) OVER (…)"], ["last_value(", "X) OVER (…)"],
   ["extract_arg(", "ARG_SET_ID, KEY: an argument of an event"], ["median(", "X"], ["percentile(", "X, 0 to 100"], ["regexp(", "PATTERN, TEXT"], ["short_name(", "NAME: of a kernel"],
+  ["kernel_group(", "NAME of a kernel: its group of --groups"],
 ];
 
 const plain = (text: string): string => text.replace(/^["`[]|["`\]]$/g, "").toLowerCase();
