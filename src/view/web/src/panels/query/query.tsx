@@ -35,7 +35,7 @@ export function QueryPanel({ app }: { app: App }): JSX.Element {
   if (traces.length === 0) return <p class="hint">No trace is open.</p>;
   if (asked.error && !asked.value) return <div><Waiting asked={asked} what="the tables" /></div>;
   return (
-    <div class="stacked">
+    <div class="stacked" onKeyDown={cancelOnEscape}>
       <Bar app={app} ready={ready} count={traces.length} />
       <div class="split queried">
         <QueryEditor tables={asked.value ?? []} />
@@ -45,6 +45,13 @@ export function QueryPanel({ app }: { app: App }): JSX.Element {
       </div>
     </div>
   );
+}
+
+function cancelOnEscape(event: KeyboardEvent): void {
+  if (event.key !== "Escape" || since.value === null) return;
+  cancel();
+  event.preventDefault();
+  event.stopPropagation();
 }
 
 // A list of queries to put into the editor; it shows no current value.
@@ -69,7 +76,7 @@ function Bar({ app, ready, count }: { app: App; ready: number; count: number }):
   return (
     <div class="bar">
       {running
-        ? <button type="button" class="small" title="Ctrl + ." onClick={cancel}>Cancel</button>
+        ? <button type="button" class="small" title="Esc, or Ctrl + ." onClick={cancel}>Cancel</button>
         : <button type="button" class="small" title="Ctrl or ⌘ + Enter: what is marked, else the statement of the caret" onClick={() => void runQuery(app)}>Run</button>}
       <Pick label="Examples" options={EXAMPLES} />
       {recent.value.length > 0 && <Pick label="Recent" options={recent.value.map((sql) => [sql.replace(/\s+/g, " ").slice(0, 90), sql])} />}
