@@ -179,7 +179,7 @@ hd_status view_device_section(uint32_t *out, view_scene *scene, const view_devic
         *out = i;
         if (is_section_of(view_scene_track(scene, i), device)) return HD_OK;
     }
-    char name[64] = "GPU work";
+    char name[64] = "GPU activities";
     view_track track;
     if (device->device != HD_NO_NUMBER) snprintf(name, sizeof name, "GPU %lld", (long long)device->device);
     if (!view_derived_track(&track, VIEW_SECTION, "device", name, NULL, 0)) return HD_NOMEM(err);

@@ -87,7 +87,7 @@ function Derived({ app, trace, detail }: { app: App; trace: TraceId; detail: Der
             {before && <Fact title="Comes after"><EventLink app={app} trace={trace} row={before.row} text={before.name} /></Fact>}
             {after && <Fact title="Comes before"><EventLink app={app} trace={trace} row={after.row} text={after.name} /></Fact>}
           </Facts>
-          {works_count > 0 && <Works app={app} trace={trace} title="GPU work" works={works} count={works_count} />}
+          {works_count > 0 && <Works app={app} trace={trace} title="GPU activities" works={works} count={works_count} />}
         </section>
       )}
     </>
