@@ -16,7 +16,7 @@ export const test = (name, body, options) => { if (!engine || !options?.server) 
 
 // ---- servers: one for each set of files, for all scripts ----
 
-const servers = new Map();
+const servers = new Map(), retired = [];
 export async function view(...names) {
   const key = names.join();
   const files = names.map(name => path.resolve(folder, name));
@@ -47,7 +47,7 @@ export async function run() {
   }
   let good = await runTests(tests, {program, only, allowed: url => /^(http:\/\/(127\.0\.0\.1|localhost):\d+\/|data:|blob:|about:)/.test(url),
     rest, prepare: watchChanges});
-  for (const server of servers.values()) {
+  for (const server of [...servers.values(), ...retired]) {
     try {
       await (await server).stop();
     } catch (e) {
@@ -169,8 +169,28 @@ async function isReset(page, was) {
 // Where nothing of the page is, but in the same place as it: Chromium keeps its process.
 export const nowhere = url => url.startsWith("http") ? new URL("/icon.svg", url).href : "about:blank";
 
+// What a server has: a test may have made tracks on it, or opened or closed traces.
+const hasOf = page => page.evaluate(() => {
+  const state = window.heddle?.app.state;
+  return state ? JSON.stringify([state.session.value?.traces.map(t => t.id), state.tracks.value.length]) : null;
+});
+
+// A server that a test left otherwise than it began is no other test's.
+async function retire(page) {
+  const now = engine ? null : await hasOf(page);
+  if (now === null) return;
+  for (const [key, one] of servers) {
+    const server = await one;
+    if (!page.url().startsWith(server.url) || server.has === now) continue;
+    servers.delete(key);
+    retired.push(server);
+    kept.delete(page);
+  }
+}
+
 // After a test: what the page shows until the next one.
 async function rest(page) {
+  await retire(page);
   const was = kept.get(page);
   if (was && await isReset(page, was)) return;
   kept.delete(page);
@@ -221,6 +241,7 @@ export async function open(page, names, {query = "", hash = "", fresh = Boolean(
   loads++;
   await page.goto(address + hash);
   await settled(page);
+  server.has ??= await hasOf(page);
   if (!hash) await keep(page, address);
   return server;
 }
