@@ -160,22 +160,46 @@ static hd_status read_tables(reader *r)
     return HD_OK;
 }
 
-hd_status class_read_groups(const char *path, hd_error *err)
+static hd_status add_text(const char *text, size_t size, const char *name, hd_error *err)
 {
-    char *text;
-    size_t size;
     reader r = {.first = own.count};
     size_t patterns = own.pattern_count;
-    HD_TRY(hd_toml_read_file(&text, &size, path, err));
-    hd_status status = hd_toml_open(&r.toml, text, size, path, &own.texts, err);
-    free(text);
-    if (status != HD_OK) return status;
-    status = read_tables(&r);
+    HD_TRY(hd_toml_open(&r.toml, text, size, name, &own.texts, err));
+    hd_status status = read_tables(&r);
     hd_toml_close(&r.toml);
     if (status == HD_OK) return HD_OK;
     own.count = r.first;
     own.pattern_count = patterns;
     return status;
+}
+
+hd_status class_read_groups(const char *path, hd_error *err)
+{
+    char *text;
+    size_t size;
+    HD_TRY(hd_toml_read_file(&text, &size, path, err));
+    hd_status status = add_text(text, size, path, err);
+    free(text);
+    return status;
+}
+
+hd_status class_read_shipped(const char *name, hd_error *err)
+{
+    static const struct {
+        const char *name, *text;
+        const size_t *size;
+    } tables[] = {{"aiter", class_aiter, &class_aiter_size},
+                  {"megatron", class_megatron, &class_megatron_size},
+                  {"sglang", class_sglang, &class_sglang_size},
+                  {"transformer-engine", class_transformer_engine, &class_transformer_engine_size},
+                  {"vllm", class_vllm, &class_vllm_size}};
+    char names[128] = "";
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        if (strcmp(tables[i].name, name) == 0) return add_text(tables[i].text, *tables[i].size, name, err);
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "", tables[i].name);
+    }
+    return hd_error_set(err, HD_ERR_IO, name, HD_OFFSET_NONE, "neither a file nor a table of groups: there are %s",
+                        names);
 }
 
 bool gpu_has_groups(void)
