@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/io/lines.h"
@@ -317,6 +318,7 @@ hd_status hd_class_rules_read(const char *path, hd_error *err)
     hd_line line;
     const uint8_t *head;
     size_t size;
+    if (!strpbrk(path, "/.") && access(path, F_OK) != 0) return class_read_shipped(path, err);
     HD_TRY(hd_input_open(&input, path, NULL, err));
     hd_status peeked = hd_input_peek(input, &head, &size, err);
     bool is_toml = peeked == HD_OK && has_tables((const char *)head, size);

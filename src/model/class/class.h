@@ -38,6 +38,19 @@ gpu_collective gpu_collective_of(hd_string text);
 const char *gpu_group_of_kernel(hd_string name);
 bool gpu_has_groups(void);
 
+/* How the user's groups fit the kernels of a report. Begin with zeros. groups.c */
+enum { GPU_GROUP_NOTES = 2 };
+typedef struct gpu_group_fit {
+    bool *is_used;  /* by pattern: it matches a kernel, whether or not it decides the group */
+    size_t claimed; /* names that patterns of two groups match */
+    char example[700], notes[GPU_GROUP_NOTES][1000];
+} gpu_group_fit;
+/* A name of kernels, once. false: no memory. */
+bool gpu_group_fit_add(gpu_group_fit *fit, hd_string name);
+/* Appends notes, which are of fit: patterns that match no kernel; names of two groups, and which group has them. */
+size_t gpu_group_fit_notes(const char **out, gpu_group_fit *fit);
+void gpu_group_fit_deinit(gpu_group_fit *fit);
+
 /* Classes of a trace's activities, each name evaluated once: all users of the same launches share them. One thread at a
  * time. */
 typedef struct gpu_classes {

@@ -17,7 +17,7 @@
 #include "heddle/names.h"
 #include "model/class/impl.h"
 
-enum { GROUP_DEPTH = 16, GROUP_LIMIT = 1000, PATH_BYTES = 256 };
+enum { GROUP_DEPTH = 16, GROUP_LIMIT = 1000, PATTERN_LIMIT = 10000, PATH_BYTES = 256 };
 
 typedef struct group {
     hd_json_span name, parent; /* parent: empty, a group's name, or any */
@@ -45,7 +45,8 @@ typedef struct reader {
     hd_toml toml;
     const char *head; /* of the [[group]] at hand; NULL: none yet */
     unsigned seen;
-    size_t first, first_pattern; /* of this file; of this group */
+    size_t first, file_patterns; /* of this file */
+    size_t first_pattern;        /* of this group */
     hd_json_span class;
     const char *class_at;
 } reader;
@@ -59,6 +60,9 @@ static hd_status add_pattern(void *user, hd_json_span text, const char *at)
 {
     const reader *r = user;
     (void)at;
+    if (own.pattern_count - r->file_patterns == PATTERN_LIMIT) /* each is compared with each name */
+        return hd_error_set(r->toml.err, HD_ERR_LIMIT, r->toml.name, HD_OFFSET_NONE, "more than %d patterns",
+                            PATTERN_LIMIT);
     if (!hd_grow((void **)&own.patterns, &own.pattern_capacity, own.pattern_count, sizeof *own.patterns))
         return HD_NOMEM(r->toml.err);
     own.patterns[own.pattern_count++] = (group_pattern){text.data, own.count - 1};
@@ -160,22 +164,45 @@ static hd_status read_tables(reader *r)
     return HD_OK;
 }
 
+static hd_status add_text(const char *text, size_t size, const char *name, hd_error *err)
+{
+    reader r = {.first = own.count, .file_patterns = own.pattern_count};
+    HD_TRY(hd_toml_open(&r.toml, text, size, name, &own.texts, err));
+    hd_status status = read_tables(&r);
+    hd_toml_close(&r.toml);
+    if (status == HD_OK) return HD_OK;
+    own.count = r.first;
+    own.pattern_count = r.file_patterns;
+    return status;
+}
+
 hd_status class_read_groups(const char *path, hd_error *err)
 {
     char *text;
     size_t size;
-    reader r = {.first = own.count};
-    size_t patterns = own.pattern_count;
     HD_TRY(hd_toml_read_file(&text, &size, path, err));
-    hd_status status = hd_toml_open(&r.toml, text, size, path, &own.texts, err);
+    hd_status status = add_text(text, size, path, err);
     free(text);
-    if (status != HD_OK) return status;
-    status = read_tables(&r);
-    hd_toml_close(&r.toml);
-    if (status == HD_OK) return HD_OK;
-    own.count = r.first;
-    own.pattern_count = patterns;
     return status;
+}
+
+hd_status class_read_shipped(const char *name, hd_error *err)
+{
+    static const struct {
+        const char *name, *text;
+        const size_t *size;
+    } tables[] = {{"aiter", class_aiter, &class_aiter_size},
+                  {"megatron", class_megatron, &class_megatron_size},
+                  {"sglang", class_sglang, &class_sglang_size},
+                  {"transformer-engine", class_transformer_engine, &class_transformer_engine_size},
+                  {"vllm", class_vllm, &class_vllm_size}};
+    char names[128] = "";
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        if (strcmp(tables[i].name, name) == 0) return add_text(tables[i].text, *tables[i].size, name, err);
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "", tables[i].name);
+    }
+    return hd_error_set(err, HD_ERR_IO, name, HD_OFFSET_NONE, "neither a file nor a table of groups: there are %s",
+                        names);
 }
 
 bool gpu_has_groups(void)
@@ -183,15 +210,87 @@ bool gpu_has_groups(void)
     return own.pattern_count > 0;
 }
 
-const char *gpu_group_of_kernel(hd_string name)
+typedef struct kernel_name {
+    hd_string whole;
+    char text[HD_NAME_BYTES]; /* the short name */
+    size_t size;
+} kernel_name;
+
+/* The first pattern from `at` on that matches; own.pattern_count: none does. */
+static size_t next_match(const kernel_name *name, size_t at)
 {
-    char text[HD_NAME_BYTES];
-    if (!own.pattern_count) return NULL;
-    size_t size = hd_name_short(text, hd_name_plain(name));
-    for (size_t i = 0; i < own.pattern_count; i++) {
-        const group_pattern *p = &own.patterns[i];
-        if (hd_glob_matches(p->glob, name.data, name.size, false) || hd_glob_matches(p->glob, text, size, false))
-            return own.list[p->group].path;
+    bool is_short = name->size == name->whole.size && memcmp(name->text, name->whole.data, name->size) == 0;
+    for (; at < own.pattern_count; at++) {
+        const char *glob = own.patterns[at].glob;
+        if (hd_glob_matches(glob, name->whole.data, name->whole.size, false)) break;
+        if (!is_short && hd_glob_matches(glob, name->text, name->size, false)) break;
     }
-    return NULL;
+    return at;
+}
+
+static void shorten(kernel_name *out, hd_string name)
+{
+    out->whole = name;
+    out->size = hd_name_short(out->text, hd_name_plain(name));
+}
+
+const char *gpu_group_of_kernel(hd_string whole)
+{
+    kernel_name name;
+    if (!own.pattern_count) return NULL;
+    shorten(&name, whole);
+    size_t at = next_match(&name, 0);
+    return at < own.pattern_count ? own.list[own.patterns[at].group].path : NULL;
+}
+
+/* ---- notes ---- */
+
+enum { NOTE_NAME = 100, NOTE_PATTERNS = 3 }; /* longer names are counted, not shown */
+
+bool gpu_group_fit_add(gpu_group_fit *fit, hd_string whole)
+{
+    kernel_name name;
+    if (!fit->is_used && !(fit->is_used = calloc(own.pattern_count + 1, sizeof *fit->is_used))) return false;
+    shorten(&name, whole);
+    size_t first = next_match(&name, 0), other = own.pattern_count;
+    for (size_t at = first; at < own.pattern_count; at = next_match(&name, at + 1)) {
+        fit->is_used[at] = true;
+        if (other == own.pattern_count && own.patterns[at].group != own.patterns[first].group) other = at;
+    }
+    if (other == own.pattern_count) return true;
+    fit->claimed++;
+    if (!*fit->example && name.size <= NOTE_NAME)
+        snprintf(fit->example, sizeof fit->example, ": %.*s is in %s, not in %s", (int)name.size, name.text,
+                 own.list[own.patterns[first].group].path, own.list[own.patterns[other].group].path);
+    return true;
+}
+
+size_t gpu_group_fit_notes(const char **out, gpu_group_fit *fit)
+{
+    size_t count = 0, unused = 0, shown = 0;
+    char list[NOTE_PATTERNS * (NOTE_NAME + 2) + 1] = "";
+    for (size_t i = 0; fit->is_used && i < own.pattern_count; i++) {
+        if (fit->is_used[i]) continue;
+        unused++;
+        if (shown == NOTE_PATTERNS || strlen(own.patterns[i].glob) > NOTE_NAME) continue;
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", shown++ ? ", " : ": ", own.patterns[i].glob);
+    }
+    if (unused) {
+        snprintf(fit->notes[0], sizeof fit->notes[0], "%zu of %zu patterns of --groups match no kernel here%s%s",
+                 unused, own.pattern_count, list, unused > shown && shown ? ", ..." : "");
+        out[count++] = fit->notes[0];
+    }
+    if (fit->claimed) {
+        snprintf(fit->notes[1], sizeof fit->notes[1],
+                 "patterns of several groups match %zu kernel name%s, and the first in the file counts%s", fit->claimed,
+                 fit->claimed == 1 ? "" : "s", fit->example);
+        out[count++] = fit->notes[1];
+    }
+    return count;
+}
+
+void gpu_group_fit_deinit(gpu_group_fit *fit)
+{
+    free(fit->is_used);
+    *fit = (gpu_group_fit){0};
 }

@@ -40,6 +40,7 @@ typedef struct kernels {
     gpu_texts texts;
     uint32_t *short_of; /* by string: text + 1; with --by short */
     uint32_t *group_of; /* likewise, 1: none; with --by group */
+    gpu_group_fit fit;
     gpu_slices ops;
     uint32_t *op_of;     /* by launch: of ops */
     uint32_t *module_of; /* by launch: text */
@@ -311,6 +312,15 @@ static void add_doubts(hd_table_builder *b, const gpu_aggregate *a, uint32_t gro
     gpu_cell_doubts(b, gpu_doubts_of(own | all, GPU_FIGURE_TIME));
 }
 
+/* Names whose group is known are those of the kernels. */
+static hd_status add_group_notes(const char **out, kernels *k, hd_error *err)
+{
+    for (uint32_t i = 0; i < hd_trace_string_count(k->scope.trace); i++)
+        if (k->group_of[i] && !gpu_group_fit_add(&k->fit, hd_trace_string(k->scope.trace, i))) return HD_NOMEM(err);
+    gpu_group_fit_notes(out, &k->fit);
+    return HD_OK;
+}
+
 static hd_status add_tables(hd_report *out, kernels *k, hd_error *err)
 {
     gpu_aggregate_init(&k->rows, &k->scope, &k->texts, offsetof(kernel_row, time), &report_kernels_about, "kernels");
@@ -326,12 +336,13 @@ static hd_status add_tables(hd_report *out, kernels *k, hd_error *err)
     HD_TRY(sum_kernels(k, err));
     k->stack_room = STACK_ROOM;
     HD_TRY(gpu_add_aggregate(out, &k->rows, "total", err));
-    const char *more[4] = {NULL};
+    const char *more[5] = {NULL};
     size_t notes = 0;
     if (!k->stack_room) more[notes++] = "not all stacks have a text: they would take too much room";
     if (k->line_of && !k->has_lines)
         more[notes++] = "no launch is within a line of Python: the trace has no frames (with_stack=True)";
     if (k->group_of && !gpu_has_groups()) more[notes++] = "there are no groups: --groups FILE defines them";
+    if (k->group_of && gpu_has_groups()) HD_TRY(add_group_notes(&more[notes], k, err));
     HD_TRY(gpu_add_notes(out, &report_kernels_about, &k->scope, more, err));
     return report_add_coverage(out, COVERAGE_SHAPES, &k->shaped, "of kernels", err);
 }
@@ -373,6 +384,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     free(k.stack_text.data);
     free(k.short_of);
     free(k.group_of);
+    gpu_group_fit_deinit(&k.fit);
     gpu_scope_deinit(&k.scope);
     return status;
 }
