@@ -36,6 +36,7 @@ static struct own_groups {
     group_pattern *patterns;
     size_t pattern_count, pattern_capacity;
     hd_arena texts;
+    bool is_shipped; /* all are of a table of share/groups */
 } own;
 
 enum { KEY_NAME = 1, KEY_PATTERNS = 2, KEY_PARENT = 4, KEY_CLASS = 8 };
@@ -198,7 +199,10 @@ hd_status class_read_shipped(const char *name, hd_error *err)
                   {"vllm", class_vllm, &class_vllm_size}};
     char names[128] = "";
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-        if (strcmp(tables[i].name, name) == 0) return add_text(tables[i].text, *tables[i].size, name, err);
+        if (strcmp(tables[i].name, name) == 0) {
+            own.is_shipped = own.pattern_count == 0;
+            return add_text(tables[i].text, *tables[i].size, name, err);
+        }
         snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "", tables[i].name);
     }
     return hd_error_set(err, HD_ERR_IO, name, HD_OFFSET_NONE, "neither a file nor a table of groups: there are %s",
@@ -269,6 +273,7 @@ size_t gpu_group_fit_notes(const char **out, gpu_group_fit *fit)
 {
     size_t count = 0, unused = 0, shown = 0;
     char list[NOTE_PATTERNS * (NOTE_NAME + 2) + 1] = "";
+    if (own.is_shipped) return 0; /* it has the names of several versions, in an order that is meant */
     for (size_t i = 0; fit->is_used && i < own.pattern_count; i++) {
         if (fit->is_used[i]) continue;
         unused++;
