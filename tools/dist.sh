@@ -30,35 +30,14 @@ mkdir -p tests/gpu
 cp "$root"/tests/gpu/*.py "$root/$build/tests/gpu/gpu_program" "$root/$build/tests/gpu/libnull-tracer.so" tests/gpu/
 rm tests/gpu/test_run.py
 
-# The licences of all that is linked in, and those that they refer to.
-licences=share/doc/heddle/licences
-mkdir -p $licences
+mkdir -p share/doc/heddle share/heddle
 cp "$root/LICENSE" "$root/README.md" "$root/CHANGELOG.md" share/doc/heddle/
 cp -r "$root/docs" "$root/examples" share/doc/heddle/
-mkdir -p share/heddle
 cp "$root/build/wasm/engine.html" share/heddle/
-for package in libexpat1-dev libisal-dev libzstd-dev libxxhash-dev libmicrohttpd-dev libsqlite3-dev libdw-dev libelf-dev zlib1g-dev libbz2-dev \
-    liblzma-dev libotf2-trace-dev; do
-    cp "/usr/share/doc/$package/copyright" "$licences/$package"
-    dpkg-query -W -f '${source:Package} ${source:Version}\n' $package
-done | sort -u >share/doc/heddle/sources
-cp "$root/build/wasm/licences/wasi-libc" "$root/build/wasm/licences/musl" "$licences/"
-if [ "$machine" != "$(uname -m)" ]; then cp "$root/build/dist-libs-$machine/sources" share/doc/heddle/sources; fi
-for package in preact @preact/signals @preact/signals-core; do
-    cp "$root/src/view/web/node_modules/$package/LICENSE" "$licences/$(echo $package | tr -d @ | tr / -)"
-done
-for text in $(grep -oh '/usr/share/common-licenses/[A-Z][A-Za-z0-9.-]*[A-Za-z0-9]' $licences/* | sort -u); do
-    if [ -e "$text" ]; then cp -L "$text" $licences/; fi
-done
 SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct 2>/dev/null || echo 0)
 export SOURCE_DATE_EPOCH
-"$root/tools/sbom.py" "$version" share/doc/heddle/sources "$root/src/view/web/node_modules" >share/doc/heddle/sbom.cdx.json
+"$root/tools/licences.sh" "$PWD/share/doc/heddle" "$machine"
 cp share/doc/heddle/sbom.cdx.json "../$name.cdx.json"
-cat >share/doc/heddle/licences/README <<END
-What of others is a part of bin/heddle and of lib/libheddle*.so, in the words of the Debian packages that it comes from;
-share/doc/heddle/sources names those source packages, and sbom.cdx.json is their SBOM (CycloneDX). \`make dist\` in Heddle's
-source builds all of it anew, with other versions of these libraries too.
-END
 
 cd ..
 # The same tree makes the same archive.

@@ -3,8 +3,8 @@
 
 usage: tools/sbom.py VERSION SOURCES MODULES >SBOM
 
-SOURCES has a line "PACKAGE VERSION" for each of Debian's source packages, as tools/dist.sh writes it; MODULES is the folder of
-the viewer's JavaScript modules. SOURCE_DATE_EPOCH is the time that the SBOM has. The same input gives the same bytes.
+SOURCES has a line "PACKAGE VERSION" for each of Debian's source packages and "NAME VERSION PURL" for libraries from
+elsewhere, as tools/licences.sh writes it; MODULES is the folder of the viewer's JavaScript modules. SOURCE_DATE_EPOCH is the time that the SBOM has. The same input gives the same bytes.
 """
 import json
 import os
@@ -25,8 +25,8 @@ def sbom(version, sources, modules, seconds):
     """sources: lines of text; modules: {name: (version, licence)}; seconds: Unix time."""
     parts = []
     for line in sorted(set(sources)):
-        name, of = line.split()
-        parts.append(component(name, of, f"pkg:deb/debian/{name}@{quote(of, safe='')}?arch=source"))
+        name, of, *purl = line.split()
+        parts.append(component(name, of, *purl or [f"pkg:deb/debian/{name}@{quote(of, safe='')}?arch=source"]))
     for name, (of, licence) in sorted(modules.items()):
         parts.append(component(name, of, f"pkg:npm/{quote(name, safe='/')}@{of}", licenses=[{"license": {"id": licence}}]))
     heddle = {"type": "application", "bom-ref": "heddle", "name": "heddle", "version": version, "licenses": [{"license": {"id": "Apache-2.0"}}]}

@@ -34,7 +34,7 @@ zstd=$(version_of libzstd-dev)
 sqlite=$(version_of libsqlite3-dev)
 built="libisal $isal libzstd $zstd sqlite3 $sqlite $(cat tools/wasm/zig.txt)"
 
-if [ "$(cat "$libs/built" 2>/dev/null)" != "$built" ]; then
+if [ "$(cat "$libs/built" 2>/dev/null)" != "$built" ] || [ ! -s "$libs/sources" ]; then
     work=$tools/work
     log=$tools/log
     rm -rf "$work"
@@ -65,6 +65,7 @@ if [ "$(cat "$libs/built" 2>/dev/null)" != "$built" ]; then
     source_of libisal "$isal"
     source_of libzstd "$zstd"
     source_of sqlite3 "$sqlite"
+    sed -n '/BEGIN PGP SIGNATURE/,/END PGP SIGNATURE/d; s/^Source: //p; s/^Version: //p' ./*.dsc | paste -d ' ' - - >"$libs/sources"
 
     # compile ARCHIVE FLAGS -- FILES
     compile() {
@@ -143,10 +144,17 @@ if [ ! -f build/wasm/build.ninja ]; then
         -Dman=false >"$tools/log"
 fi
 ninja -C build/wasm --quiet src/wasm/engine.wasm
-# The licences of what is linked in.
+# What is linked in, with its versions and licences: as tools/licences.sh writes it.
 licences=build/wasm/licences
 mkdir -p $licences
+{
+    cat "$libs/sources"
+    dpkg-query -W -f '${source:Package} ${source:Version}\n' libxxhash-dev
+    version=$(sed -n 's/^ziglang==\([^ ]*\).*/\1/p' tools/wasm/zig.txt)
+    for library in compiler_rt libc/musl libc/wasi; do echo "$library ziglang-$version pkg:pypi/ziglang@$version#lib/$library"; done
+} >build/wasm/sources
 for package in libisal-dev libzstd-dev libsqlite3-dev libxxhash-dev; do cp -L "/usr/share/doc/$package/copyright" "$licences/$package"; done
 cat "$tools"/zig/ziglang/lib/libc/wasi/LICENSE* >"$licences/wasi-libc"
 cp "$tools/zig/ziglang/lib/libc/musl/COPYRIGHT" "$licences/musl"
+cp "$tools/zig/ziglang/LICENSE" "$licences/compiler_rt"
 node src/view/web/engine.mjs build/wasm/src/wasm/engine.wasm "$(sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)" build/wasm

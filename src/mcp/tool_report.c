@@ -269,7 +269,7 @@ static hd_status read_tables(const char **out, mcp_call *call, const hd_report_a
 
 hd_status mcp_tool_report(mcp_call *call, hd_error *err)
 {
-    const char *name = mcp_arg_text(call, "name"), *wanted;
+    const char *name = mcp_arg_text(call, "name"), *wanted = NULL;
     hd_report report;
     options o = {0};
     if (!name) return list_reports(call, err);

@@ -89,6 +89,11 @@ def main(wheel):
         assert run(home / "bin/python", "-m", "heddle.site", "site", "t.heddle").startswith("wrote site/index.html")
         page = Path(folder, "site/index.html").read_text(encoding="utf-8")
         assert "<title>t.heddle – Heddle</title>" in page and 'class="heddle-trace" data-name="t.heddle"' in page
+        # The licences of what is linked into the command and into that engine.
+        about, = home.glob("lib/python*/site-packages/heddle/share/doc/heddle")
+        for name in ("libmicrohttpd-dev", "libdw-dev", "libzstd-dev", "musl", "wasi-libc", "compiler_rt", "preact", "LGPL-3"):
+            assert (about / "licences" / name).stat().st_size > 500, name
+        assert "ziglang" in (about / "sbom.cdx.json").read_text(encoding="utf-8")
         uvx = shutil.which("uvx", path=f"{TOOLS}:{os.environ['PATH']}")
         assert uvx, "no uvx: tools/wheel.sh installs it"
         env["UV_CACHE_DIR"] = str(Path(folder, "uv"))

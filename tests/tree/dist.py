@@ -99,6 +99,12 @@ class Archive(unittest.TestCase):
     def test_licences_and_pages(self):
         for path in ("LICENSE", "sbom.cdx.json", "licences/libisal-dev", "licences/libdw-dev", "licences/LGPL-3", "licences/preact"):
             self.assertTrue((self.at / "share/doc/heddle" / path).stat().st_size > 500, path)
+        # The libraries in the viewer's engine are named too.
+        for path in ("libzstd-dev", "libxxhash-dev", "libsqlite3-dev", "musl", "wasi-libc", "compiler_rt"):
+            self.assertTrue((self.at / "share/doc/heddle/licences" / path).stat().st_size > 500, path)
+        parts = json.loads((self.at / "share/doc/heddle/sbom.cdx.json").read_text())["components"]
+        self.assertLessEqual({"libisal", "libzstd", "sqlite3", "xxhash", "libc/musl", "libc/wasi", "compiler_rt", "preact"}, {part["name"] for part in parts})
+        self.assertEqual(len({part["bom-ref"] for part in parts}), len(parts), parts)
         self.assertIn("heddle\\-fix", (self.at / "share/man/man1/heddle-fix.1").read_text())
         for path in ("bash-completion/completions/heddle.bash", "zsh/site-functions/_heddle", "fish/vendor_completions.d/heddle.fish"):
             self.assertIn("complet", (self.at / "share" / path).read_text(), path)

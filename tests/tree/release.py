@@ -114,9 +114,9 @@ class Release(unittest.TestCase):
         self.assertFalse((out / "SHA256SUMS.asc").exists())
 
     def test_sbom_names_what_is_linked_in(self):
-        bom = sbom.sbom("2.3.4", ["zlib 1:1.2.13-1", "elfutils 0.188-2", "zlib 1:1.2.13-1"], {"@a/b": ("1.0.0", "MIT")}, 86400)
+        bom = sbom.sbom("2.3.4", ["zlib 1:1.2.13-1", "elfutils 0.188-2", "zlib 1:1.2.13-1", "libc/musl ziglang-0.1 pkg:pypi/ziglang@0.1#lib/libc/musl"], {"@a/b": ("1.0.0", "MIT")}, 86400)
         self.assertEqual([part["purl"] for part in bom["components"]],
-                         ["pkg:deb/debian/elfutils@0.188-2?arch=source", "pkg:deb/debian/zlib@1%3A1.2.13-1?arch=source", "pkg:npm/%40a/b@1.0.0"])
+                         ["pkg:deb/debian/elfutils@0.188-2?arch=source", "pkg:pypi/ziglang@0.1#lib/libc/musl", "pkg:deb/debian/zlib@1%3A1.2.13-1?arch=source", "pkg:npm/%40a/b@1.0.0"])
         self.assertEqual(bom["dependencies"][0]["dependsOn"], [part["bom-ref"] for part in bom["components"]])
         self.assertEqual(bom["metadata"]["timestamp"], "1970-01-02T00:00:00Z")
         self.assertEqual(json.loads(json.dumps(bom)), bom)

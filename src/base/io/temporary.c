@@ -40,7 +40,8 @@ hd_status hd_temporary_file(int *out_fd, char **out_path, const char *suffix, hd
 hd_status hd_temporary_nameless(int *out_fd, hd_error *err)
 {
     char *path;
-    HD_TRY(make_file(out_fd, &path, "/var/tmp", "", err));
+    /* A small container may have no /var/tmp. */
+    if (make_file(out_fd, &path, "/var/tmp", "", NULL) != HD_OK) HD_TRY(make_file(out_fd, &path, "/tmp", "", err));
     unlink(path);
     free(path);
     return HD_OK;

@@ -10,7 +10,8 @@
  * *out_fd, unlinks *out_path and frees it. Errors: HD_ERR_IO, HD_ERR_MEMORY; then nothing is left. */
 hd_status hd_temporary_file(int *out_fd, char **out_path, const char *suffix, hd_error *err);
 
-/* An empty file without a name, for much data: in $TMPDIR or /var/tmp. The caller closes *out_fd. Errors as above. */
+/* An empty file without a name, for much data: in $TMPDIR or /var/tmp, or in /tmp if that fails. The caller closes
+ * *out_fd. Errors as above. */
 hd_status hd_temporary_nameless(int *out_fd, hd_error *err);
 
 /* A file or folder that hd_leftovers_remove removes, until hd_leftover_done. The path is copied. Any thread. -1: too
