@@ -71,6 +71,7 @@ void hd_lazy_load_block(const hd_trace *trace, const hd_block *block, bool colum
 /* Decodes the block into the room, which it becomes, if it is in no memory and no more should be. false: neither, or it
  * cannot be decoded; load it. */
 bool hd_lazy_visit(hd_block_room *room, const hd_trace *trace, const hd_block *block, bool columns_only);
+void hd_lazy_free_idle(const hd_trace *trace);
 void hd_lazy_load_order(const hd_trace *trace, const hd_chunk *run);
 /* hd_trace_shift for its blocks: loaded ones now, others when they are loaded. */
 hd_status hd_lazy_shift(hd_trace *trace, int64_t ns, hd_error *err);

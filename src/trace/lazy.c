@@ -208,6 +208,12 @@ bool hd_lazy_visit(hd_block_room *room, const hd_trace *trace, const hd_block *b
     return wanted && decode(&room->block, &room->arena, own, lazy->item.place, columns_only, NULL) == HD_OK;
 }
 
+void hd_lazy_free_idle(const hd_trace *trace)
+{
+    const hd_block_source *source = &trace->lazy->source;
+    if (source->free_idle && !trace->spill.keeps_visited) source->free_idle(source->user);
+}
+
 void hd_lazy_load_order(const hd_trace *trace, const hd_chunk *run)
 {
     lazy_order *lazy = (lazy_order *)(uintptr_t)run;

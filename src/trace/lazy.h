@@ -18,7 +18,8 @@ typedef struct hd_block_source {
                             hd_error *err);
     /* Fill out[0 … count) with kinds. */
     hd_status (*load_order)(void *user, uint8_t *out, size_t count, uint64_t place, hd_error *err);
-    void (*close)(void *user); /* when the trace is freed */
+    void (*free_idle)(void *user); /* a walk has ended: scratch memory that no call uses can be freed; may be NULL */
+    void (*close)(void *user);     /* when the trace is freed */
 } hd_block_source;
 
 /* The builder takes the source; once, before the blocks are added. */

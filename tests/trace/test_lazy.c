@@ -31,6 +31,7 @@ typedef struct origin {
     hd_spill *apart;     /* each block gets a window of its own there */
     bool broken_args;    /* of all blocks */
     order_damage damage; /* of broken_order */
+    int walks_ended;
 } origin;
 
 static uint64_t place_of(hd_kind kind, size_t index)
@@ -99,6 +100,11 @@ static hd_status load_order(void *user, uint8_t *out, size_t count, uint64_t pla
     return HD_OK;
 }
 
+static void free_idle(void *user)
+{
+    ((origin *)user)->walks_ended++;
+}
+
 static void close_origin(void *user)
 {
     ((origin *)user)->closed++;
@@ -142,7 +148,7 @@ static void add_order(hd_builder *builder, const hd_trace *trace, size_t run)
 static hd_builder *lazy_builder(origin *from)
 {
     hd_builder *builder = twin_builder(from->trace);
-    hd_block_source source = {from, load_block, load_order, close_origin};
+    hd_block_source source = {from, load_block, load_order, free_idle, close_origin};
     hd_builder_set_source(builder, &source);
     for (int kind = 0; kind < HD_KIND_COUNT; kind++) {
         for (size_t i = 0; i < hd_trace_block_count(from->trace, (hd_kind)kind); i++) {
@@ -370,6 +376,7 @@ static void test_walk__beyond_the_memory_limit_no_block_is_kept(void **state)
         walk_over(lazy, trace);
         assert_int_equal(lazy->spill.file_bytes > file_bytes, keeps);
         assert_int_equal(from.loaded - loaded, keeps ? 6 : 2 * 3 * 6); /* each room, but not each row */
+        assert_int_equal(from.walks_ended, keeps ? 0 : 2 * 3);
         assert_same(lazy, trace);
         assert_int_equal(hd_trace_unloaded(lazy), 0);
         hd_trace_free(lazy);
@@ -484,7 +491,7 @@ static void test_lazy__an_order_that_does_not_fit_is_made_to(void **state)
     for (int leave_out = 0; leave_out < 2; leave_out++) {
         origin from = {trace, NO_PLACE, NO_PLACE, 0, 0, NULL};
         hd_builder *builder = twin_builder(trace);
-        hd_block_source source = {&from, load_block, load_order, close_origin};
+        hd_block_source source = {&from, load_block, load_order, NULL, close_origin};
         hd_builder_set_source(builder, &source);
         /* blocks of the first two runs, order of all three; or the other way round */
         for (size_t i = 0; i < (leave_out ? 3u : 2u); i++) {

@@ -103,10 +103,18 @@ static hd_status load_order(void *user, uint8_t *out, size_t count, uint64_t pla
     return status;
 }
 
+static void free_idle(void *user)
+{
+    store *s = user;
+    pthread_mutex_lock(&s->lock);
+    while (s->decoder_count) store_decoder_free(s->decoders[--s->decoder_count]);
+    pthread_mutex_unlock(&s->lock);
+}
+
 void store_release(store *s)
 {
     if (--s->owners) return;
-    for (unsigned i = 0; i < s->decoder_count; i++) store_decoder_free(s->decoders[i]);
+    free_idle(s);
     hd_decompressor_free(s->decompressor);
     hd_arena_deinit(&s->arena);
     store_map_close(&s->map);
@@ -125,5 +133,5 @@ static void close_source(void *user)
 hd_block_source store_block_source(store *s)
 {
     s->owners++;
-    return (hd_block_source){s, load_block, load_order, close_source};
+    return (hd_block_source){s, load_block, load_order, free_idle, close_source};
 }
