@@ -112,7 +112,7 @@ void hd_trace_keep_visited(hd_trace *trace)
 void hd_walk_end(hd_block_room *room, const hd_trace *trace)
 {
     if (room->of && !room->is_here) hd_trace_release(trace, room->of);
-    if (trace->lazy && room->of) hd_lazy_free_idle(trace);
+    if (room->of && trace->lazy) hd_lazy_free_idle(trace);
     hd_arena_deinit(&room->arena);
     *room = (hd_block_room){0};
 }
