@@ -66,11 +66,11 @@ done
 # npm, which Debian makes of 350 packages, is one file at the registry that it installs from.
 fetch_npm() {
     npm=$root/build/npm-tool
-    if cmp -s "$root/tools/npm.txt" "$npm/.heddle-lock"; then return; fi
+    if cmp -s "$root/tools/pinned/npm.txt" "$npm/.heddle-lock"; then return; fi
     rm -rf "$npm"
     mkdir -p "$npm"
     # shellcheck disable=SC2046 # an address and a digest
-    python3 - "$npm" $(grep -v '^#' "$root/tools/npm.txt") <<'PYTHON' && cp "$root/tools/npm.txt" "$npm/.heddle-lock"
+    python3 - "$npm" $(grep -v '^#' "$root/tools/pinned/npm.txt") <<'PYTHON' && cp "$root/tools/pinned/npm.txt" "$npm/.heddle-lock"
 import base64, hashlib, io, os, re, sys, tarfile, urllib.request
 folder, path, integrity = sys.argv[1:]
 registry = os.environ.get("NPM_CONFIG_REGISTRY") or os.environ.get("npm_config_registry")
@@ -82,7 +82,7 @@ try:
 except OSError as e:
     sys.exit(f"setup: npm cannot be fetched: {e}")
 if base64.b64encode(hashlib.sha512(data).digest()).decode() != integrity.removeprefix("sha512-"):
-    sys.exit("setup: the npm that was fetched is not that of tools/npm.txt")
+    sys.exit("setup: the npm that was fetched is not that of tools/pinned/npm.txt")
 tarfile.open(fileobj=io.BytesIO(data)).extractall(folder)
 PYTHON
 }
@@ -159,12 +159,12 @@ install_peers() {
 # Zig's clang with wasi-libc.
 install_zig() {
     folder=$root/build/wasm-tools/zig
-    if cmp -s "$root/tools/wasm/zig.txt" "$folder/.heddle-lock"; then return; fi
+    if cmp -s "$root/tools/pinned/zig.txt" "$folder/.heddle-lock"; then return; fi
     echo "setup: fetching a compiler for WebAssembly into build/wasm-tools"
     rm -rf "$folder"
     PIP_ROOT_USER_ACTION=ignore python3 -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: --require-hashes \
-        --target "$folder" -r "$root/tools/wasm/zig.txt"
-    cp "$root/tools/wasm/zig.txt" "$folder/.heddle-lock"
+        --target "$folder" -r "$root/tools/pinned/zig.txt"
+    cp "$root/tools/pinned/zig.txt" "$folder/.heddle-lock"
 }
 # What makes the site of docs/, in a virtual environment of its own.
 install_site() {

@@ -32,7 +32,7 @@ version_of() {
 isal=$(version_of libisal-dev)
 zstd=$(version_of libzstd-dev)
 sqlite=$(version_of libsqlite3-dev)
-built="libisal $isal libzstd $zstd sqlite3 $sqlite $(cat tools/wasm/zig.txt)"
+built="libisal $isal libzstd $zstd sqlite3 $sqlite $(cat tools/pinned/zig.txt)"
 
 if [ "$(cat "$libs/built" 2>/dev/null)" != "$built" ] || [ ! -s "$libs/sources" ]; then
     work=$tools/work
@@ -150,7 +150,7 @@ mkdir -p $licences
 {
     cat "$libs/sources"
     dpkg-query -W -f '${source:Package} ${source:Version}\n' libxxhash-dev
-    version=$(sed -n 's/^ziglang==\([^ ]*\).*/\1/p' tools/wasm/zig.txt)
+    version=$(sed -n 's/^ziglang==\([^ ]*\).*/\1/p' tools/pinned/zig.txt)
     for library in compiler_rt libc/musl libc/wasi; do echo "$library ziglang-$version pkg:pypi/ziglang@$version#lib/$library"; done
 } >build/wasm/sources
 for package in libisal-dev libzstd-dev libsqlite3-dev libxxhash-dev; do cp -L "/usr/share/doc/$package/copyright" "$licences/$package"; done

@@ -11,11 +11,11 @@ tools=build/wheel-tools
 glibc=$PWD/build/glibc-2.28${cross:+-$cross}
 libs=$PWD/build/dist-libs${cross:+-$cross}
 
-if ! cmp -s tools/wheel.txt "$tools/.heddle-lock"; then
+if ! cmp -s tools/pinned/wheel.txt "$tools/.heddle-lock"; then
     echo "wheel: installing what it is built with, in $tools"
     python3 -m venv "$tools"
-    "$tools/bin/pip" install --quiet --disable-pip-version-check -r tools/wheel.txt
-    cp tools/wheel.txt "$tools/.heddle-lock"
+    "$tools/bin/pip" install --quiet --disable-pip-version-check -r tools/pinned/wheel.txt
+    cp tools/pinned/wheel.txt "$tools/.heddle-lock"
 fi
 PATH=$PWD/$tools/bin:$PATH
 PKG_CONFIG_PATH=$libs/lib/pkgconfig
