@@ -91,6 +91,17 @@ static void regexp(sqlite3_context *context, int count, sqlite3_value **values)
 
 /* ---- names ---- */
 
+static const char *remembered(const hd_memo_value *value)
+{
+    return (const char *)(uintptr_t)((uint64_t)value->b << 32 | value->a);
+}
+
+static hd_memo_value to_remember(const char *text, size_t size)
+{
+    uint64_t address = (uintptr_t)text;
+    return (hd_memo_value){(uint32_t)address, (uint32_t)(address >> 32), (uint32_t)size};
+}
+
 typedef size_t make_name(char out[HD_NAME_BYTES], hd_string name);
 
 typedef struct names {
@@ -116,8 +127,7 @@ static void name_of(sqlite3_context *context, int count, sqlite3_value **values)
     uint64_t hash;
     const hd_memo_value *known = hd_memo_find(&hash, &n->known, text.data, text.size);
     if (known) {
-        const char *name = (const char *)(uintptr_t)((uint64_t)known->b << 32 | known->a);
-        sqlite3_result_text(context, name, (int)known->c, SQLITE_STATIC);
+        sqlite3_result_text(context, remembered(known), (int)known->c, SQLITE_STATIC);
         return;
     }
     char made[HD_NAME_BYTES];
@@ -126,9 +136,7 @@ static void name_of(sqlite3_context *context, int count, sqlite3_value **values)
     char *kept = n->texts.total_bytes < REMEMBERED_BYTES ? hd_arena_alloc(&n->texts, size) : NULL;
     if (!kept) return;
     memcpy(kept, made, size);
-    uint64_t address = (uintptr_t)kept;
-    hd_memo_add(&n->known, hash, text.data, text.size,
-                (hd_memo_value){(uint32_t)address, (uint32_t)(address >> 32), (uint32_t)size});
+    hd_memo_add(&n->known, hash, text.data, text.size, to_remember(kept, size));
 }
 
 /* The path of a group is static, so that it is not copied. */
@@ -140,13 +148,8 @@ static void kernel_group(sqlite3_context *context, int count, sqlite3_value **va
     hd_string text = text_of(values[0]);
     uint64_t hash;
     const hd_memo_value *found = hd_memo_find(&hash, known, text.data, text.size);
-    const char *group = found ? (const char *)(uintptr_t)((uint64_t)found->b << 32 | found->a) : NULL;
-    if (!found) {
-        group = gpu_group_of_kernel(text);
-        uint64_t address = (uintptr_t)group;
-        hd_memo_add(known, hash, text.data, text.size,
-                    (hd_memo_value){(uint32_t)address, (uint32_t)(address >> 32), 0});
-    }
+    const char *group = found ? remembered(found) : gpu_group_of_kernel(text);
+    if (!found) hd_memo_add(known, hash, text.data, text.size, to_remember(group, 0));
     if (group) sqlite3_result_text(context, group, -1, SQLITE_STATIC);
 }
 

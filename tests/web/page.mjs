@@ -253,12 +253,6 @@ export const state = (page, name) => page.evaluate(name => {
   return plain(window.heddle.app.state[name].value);
 }, name);
 
-// Tracks made of tables since a list of them was taken: other tests may have made some on the same server.
-export const madeTracks = async (page, before = []) =>
-  (await state(page, "tracks")).filter(t => t.role === "table" && !before.some(b => b.id === t.id && b.trace === t.trace));
-export const untilMade = (page, before, count, what) => until(page, count =>
-  window.heddle.app.state.tracks.value.filter(t => t.role === "table").length === count, before.length + count, what);
-
 export const setState = (page, name, value) => page.evaluate(([name, value]) => {
   window.heddle.app.state[name].value = value;
 }, [name, value]);

@@ -45,7 +45,7 @@ typedef struct gpu_group_fit {
     size_t claimed; /* names that patterns of two groups match */
     char example[700], notes[GPU_GROUP_NOTES][1000];
 } gpu_group_fit;
-/* A name of kernels, once. false: no memory. */
+/* A name of kernels, once; nothing is noted on a shipped table. false: no memory. */
 bool gpu_group_fit_add(gpu_group_fit *fit, hd_string name);
 /* Appends notes, which are of fit: patterns that match no kernel; names of two groups, and which group has them. */
 size_t gpu_group_fit_notes(const char **out, gpu_group_fit *fit);

@@ -254,6 +254,7 @@ enum { NOTE_NAME = 100, NOTE_PATTERNS = 3 }; /* longer names are counted, not sh
 bool gpu_group_fit_add(gpu_group_fit *fit, hd_string whole)
 {
     kernel_name name;
+    if (own.is_shipped) return true; /* it has the names of several versions, in an order that is meant */
     if (!fit->is_used && !(fit->is_used = calloc(own.pattern_count + 1, sizeof *fit->is_used))) return false;
     shorten(&name, whole);
     size_t first = next_match(&name, 0), other = own.pattern_count;
@@ -273,7 +274,6 @@ size_t gpu_group_fit_notes(const char **out, gpu_group_fit *fit)
 {
     size_t count = 0, unused = 0, shown = 0;
     char list[NOTE_PATTERNS * (NOTE_NAME + 2) + 1] = "";
-    if (own.is_shipped) return 0; /* it has the names of several versions, in an order that is meant */
     for (size_t i = 0; fit->is_used && i < own.pattern_count; i++) {
         if (fit->is_used[i]) continue;
         unused++;

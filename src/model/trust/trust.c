@@ -48,7 +48,7 @@ typedef struct survey {
     int64_t first, last;     /* starts of activities of devices */
     uint64_t listed, linked; /* of devices */
     uint64_t kernels;
-    bool any_unlinked, any_long, any_beyond;
+    bool any_long, any_beyond;
 } survey;
 
 static int64_t delay_of(const gpu_scope *s, const gpu_work *work)
@@ -77,10 +77,7 @@ static bool survey_works(survey *out, const gpu_scope *s)
         out->listed++;
         if (work->start < out->first) out->first = work->start;
         if (work->start > out->last) out->last = work->start;
-        if (work->launch == HD_NONE) {
-            out->any_unlinked = true;
-            continue;
-        }
+        if (work->launch == HD_NONE) continue;
         out->linked++;
         delays *of = &out->of_devices[work->device];
         int64_t delay = delay_of(s, work);
@@ -222,7 +219,7 @@ static bool find_unlinked(gpu_trust *t, const gpu_scope *s, const survey *found)
     if (!s->has_launches) return true;
     t->doubts[GPU_DOUBT_NO_CALLS].of = t->doubts[GPU_DOUBT_UNLINKED].of = t->doubts[GPU_DOUBT_BEFORE].of =
         found->listed;
-    if (!found->any_unlinked) return true;
+    if (found->linked == found->listed) return true;
     uint8_t *has = calloc((size_t)hd_trace_track_count(s->trace) + 1, sizeof *has);
     if (!has) return false;
     for (size_t i = 0; i < s->launches->work_count; i++) {

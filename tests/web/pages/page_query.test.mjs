@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import fs from "node:fs";
 import http from "node:http";
 import {onTrack, readChrome} from "../oracle.mjs";
-import {command, file, madeTracks, open, setState, settled, show, state, test, trackOf, until, untilMade} from "../page.mjs";
+import {command, file, open, setState, settled, show, state, test, trackOf, until} from "../page.mjs";
 import {getJson} from "../server.mjs";
 
 const small = readChrome(file("small.json")), rank3 = readChrome(file("rank3.json"));
@@ -149,17 +149,16 @@ test("ts and dur without an id go to the event, or to the time; a name to all of
 
 test("a result with ts and dur becomes a track, with ts and a number a counter", async page => {
   await openQuery(page);
-  const before = await madeTracks(page);
   await ask(page, "select ts, dur, name, 0 as device from slice where category = 'kernel'");
   await page.click("#pane >> text=Show as track");
   await until(page, () => /^1 track: .*query: select ts/.test(window.heddle.app.state.message.value?.text), null, "the track is told");
   const kernels = small.slices.filter(s => s.category === "kernel");
-  const made = await madeTracks(page, before);
+  const made = (await state(page, "tracks")).filter(t => t.role === "table");
   assert.deepEqual(made.map(t => [t.events, t.device, t.kind]), [[kernels.length, 0, "slices"]]);
   await ask(page, "select ts, dur + 0 as length from slice where category = 'kernel'");
   await page.click("#pane >> text=Show as track");
-  await untilMade(page, before, 2, "the counter");
-  const counter = (await madeTracks(page, before)).find(t => t.kind === "counter");
+  await until(page, () => window.heddle.app.state.tracks.value.filter(t => t.role === "table").length === 2, null, "the counter");
+  const counter = (await state(page, "tracks")).find(t => t.role === "table" && t.kind === "counter");
   assert.equal(counter.series[0].max, Math.max(...kernels.map(s => s.end - s.start)));
 });
 
@@ -178,10 +177,9 @@ test("several traces are one, and rows go to that of their rank", async page => 
   await ask(page, "select rank, ts, dur from slice where rank in (3, 5) and category = 'kernel'");
   await page.click("#pane tbody tr:has-text('3') >> nth=0 >> td >> nth=1 >> button");
   await until(page, () => window.heddle.app.state.selected.value.at(-1)?.trace === 3, null, "by its rank");
-  const before = await madeTracks(page);
   await page.click("#pane >> text=Show as track");
-  await untilMade(page, before, 2, "a track in each");
-  assert.deepEqual((await madeTracks(page, before)).map(t => t.trace).sort(), [3, 5]);
+  await until(page, () => window.heddle.app.state.tracks.value.filter(t => t.role === "table").length === 2, null, "a track in each");
+  assert.deepEqual((await state(page, "tracks")).filter(t => t.role === "table").map(t => t.trace).sort(), [3, 5]);
 });
 
 // ---- the editor ----

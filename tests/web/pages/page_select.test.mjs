@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import {readFileSync} from "node:fs";
 import {busyTime, gapsOf, onTrack, readChrome, tableOf} from "../oracle.mjs";
-import {clickEvent, command, drawn, file, madeTracks, open, placeOf, pointAtEvent, settled, setState, show, state, test, trackOf, until, untilMade} from "../page.mjs";
+import {clickEvent, command, drawn, file, open, placeOf, pointAtEvent, settled, setState, show, state, test, trackOf, until} from "../page.mjs";
 
 const small = readChrome(file("small.json")), busy = readChrome(file("busy37.json"));
 const near = (a, b, what) => assert.ok(Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(b)), `${what}: ${a}, not ${b}`);
@@ -390,7 +390,7 @@ test("a click on a row selects its events and goes there, and the report stays",
 
 test("tables of times become tracks, once each: slices, and a counter", async page => {
   await open(page, "small.json");
-  const before = await madeTracks(page), made = () => madeTracks(page, before);
+  const made = () => page.evaluate(() => window.heddle.app.state.tracks.value.filter(t => t.role === "table"));
   await report(page, "idle", "gaps");
   for (let k = 0; k < 2; k++) {
     await page.click("#pane >> text=Show as track");
@@ -411,7 +411,7 @@ test("tables of times become tracks, once each: slices, and a counter", async pa
   await until(page, () => [...document.querySelectorAll("#pane option")].some(option => option.value === "queue_length"));
   await report(page, "queue", "queue_length");
   await page.click("#pane >> text=Show as track");
-  await untilMade(page, before, 3, "two streams");
+  await until(page, () => window.heddle.app.state.tracks.value.filter(t => t.role === "table").length === 3, null, "two streams");
   const counter = (await made()).find(t => t.name === "queue length, stream 20");
   assert.deepEqual([counter.kind, counter.series[0].max], ["counter", 1]);
   await placeOf(page, counter);
