@@ -39,6 +39,10 @@ hd_string hd_name_without_version(hd_string name);
  * cudaLaunchKernel_v7000" -> "cudaLaunchKernel", "MemCopy: HtoD" -> "HtoD"; others as they are. */
 hd_string hd_name_plain(hd_string name);
 
+/* Whether a step's name is one that the user chose: "12" chooses ProfilerStep#12, "10:12" ProfilerStep#10 to #12; any
+ * other text chooses the step whose whole name it is. */
+bool hd_step_is_chosen(hd_string name, const char *chosen);
+
 /* Finds the candidate that `typed` probably meant, by edit distance: call it for each candidate, with *best NULL and
  * *distance UINT_MAX at first. *best changes only if the candidate is near `typed` and nearer than the best one. */
 void hd_name_suggest(const char *typed, const char *candidate, const char **best, unsigned *distance);

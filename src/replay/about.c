@@ -211,8 +211,8 @@ static const hd_option_about options[] = {
      "replay only from this time after the first event: 1.5s, 250ms, 10us, 4ns, or 10%; the rest keeps its times",
      FIELD(from)},
     {"until", HD_OPTION_TIME, NULL, "replay only until there", FIELD(until)},
-    {"step", HD_OPTION_TEXT, NULL, "replay only step N, of heddle report steps: its number or its whole name",
-     FIELD(step)},
+    {"steps", HD_OPTION_TEXT, NULL,
+     "replay only steps A:B of heddle report steps; or one by its number, or those of one name", FIELD(steps)},
     {"stream", HD_OPTION_TEXT, NULL,
      "replay only the activities of the stream of this number; all others keep their times", FIELD(stream)},
     {"events", HD_OPTION_PATTERNS, NULL,
@@ -229,8 +229,8 @@ static const hd_option_about options[] = {
      FIELD(ties)},
     {"within", HD_OPTION_TIME, NULL, "with --ties: launches up to this far apart count as simultaneous, such as 2us",
      FIELD(within)},
-    {"steps", HD_OPTION_PATTERNS, NULL,
-     "annotations of these names are the steps, not ProfilerStep#N; auto: guess them from what repeats", FIELD(steps)},
+    {"step", HD_OPTION_PATTERNS, NULL,
+     "annotations of these names are the steps, not ProfilerStep#N; auto: guess them from what repeats", FIELD(step)},
     {0},
 };
 

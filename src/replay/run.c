@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory/large.h"
+#include "heddle/names.h"
 #include "heddle/pass.h"
 #include "pass/options.h"
 #include "replay/replay.h"
@@ -58,30 +59,27 @@ static bool index_lanes(replay *r)
 static hd_status find_window(replay *r, hd_error *err)
 {
     const replay_options *o = r->options;
-    if (o->step && (o->from.unit || o->until.unit))
-        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "step is a window; it takes no from, until");
-    if (!o->step)
+    if (o->steps && (o->from.unit || o->until.unit))
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "steps is a window; it takes no from, until");
+    if (!o->steps)
         return hd_crop_window_find(&r->from, &r->until, &r->has_window, r->trace, o->from, o->until, NULL, err);
-    for (uint32_t i = 0; i < r->scope.step_count && !r->has_window; i++) {
+    for (uint32_t i = 0; i < r->scope.step_count; i++) {
         const gpu_step *step = &r->scope.steps[i];
-        hd_string name = hd_trace_string(r->trace, step->name);
-        char whole[64];
-        snprintf(whole, sizeof whole, "ProfilerStep#%.40s", o->step);
-        r->has_window = (name.size == strlen(o->step) && !memcmp(name.data, o->step, name.size)) ||
-                        (name.size == strlen(whole) && !memcmp(name.data, whole, name.size));
-        r->from = step->start;
-        r->until = step->end;
+        if (!hd_step_is_chosen(hd_trace_string(r->trace, step->name), o->steps)) continue;
+        if (!r->has_window || step->start < r->from) r->from = step->start;
+        if (!r->has_window || step->end > r->until) r->until = step->end;
+        r->has_window = true;
     }
     if (r->has_window) return HD_OK;
     return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "no step '%.60s'; heddle report steps lists them",
-                        o->step);
+                        o->steps);
 }
 
 static hd_status prepare(replay *r, const replay_options *options, hd_error *err)
 {
     const hd_report_input input = {.trace = r->trace};
     r->options = options;
-    r->gpu_options = (gpu_options){.by = "step", .step = options->steps};
+    r->gpu_options = (gpu_options){.by = "step", .step = options->step};
     HD_TRY(gpu_scope_init(&r->scope, &input, &r->gpu_options, GPU_BY_STEP, err));
     HD_TRY(hd_graph_new(&r->graph, r->trace, r->scope.launches, err));
     HD_TRY(find_window(r, err));

@@ -11,10 +11,11 @@
 #include "cli/times.h"
 #include "heddle/analysis/graph.h"
 #include "heddle/analysis/launches.h"
+#include "heddle/names.h"
 #include "heddle/pass.h"
 
 struct graph_options {
-    const char *output, *from, *until, *step, *binary;
+    const char *output, *from, *until, *steps, *binary;
     int format;
     bool dot, strict;
     int64_t around;
@@ -45,11 +46,13 @@ static const cli_option options[] = {
              "dot: for "
              "Graphviz"},
     {.name = "dot", .kind = CLI_FLAG, FIELD(dot), .help = "--format dot"},
-    {.name = "step",
+    {.name = "steps",
      .kind = CLI_TEXT,
-     .value = "N",
-     FIELD(step),
-     .help = "only step N of heddle steps, by number or whole name, with the GPU activities launched in it"},
+     .value = "A:B",
+     FIELD(steps),
+     .help =
+         "only steps A to B of heddle report steps, with the GPU activities launched in them; or one by its number, "
+         "or those of one name"},
     OPTION_FROM(FIELD(from)),
     OPTION_UNTIL(FIELD(until)),
     {.name = "around",
@@ -72,31 +75,24 @@ static const cli_option options[] = {
 
 /* ---- what is shown ---- */
 
-static bool is_step(const char *name, size_t size, const char *wanted)
-{
-    char whole[64];
-    int length = snprintf(whole, sizeof whole, "ProfilerStep#%.40s", wanted);
-    return (size == strlen(wanted) && memcmp(name, wanted, size) == 0) ||
-           (size == (size_t)length && memcmp(name, whole, size) == 0);
-}
-
-/* The first step of that name. */
-static hd_status choose_step(hd_graph_view *view, const hd_trace *trace, const char *wanted, hd_error *err)
+/* From the first of these steps to the last. */
+static hd_status choose_steps(hd_graph_view *view, const hd_trace *trace, const char *wanted, hd_error *err)
 {
     hd_report report;
     hd_status status = hd_report_run(&report, "steps", &(hd_report_input){.trace = trace}, err);
     if (status != HD_OK) return status;
     const hd_table *steps = hd_report_table(&report, "steps");
     enum { STEP = 1, START, DURATION, GPU_END = 6 };
-    for (size_t row = 0; steps && row < hd_table_row_count(steps) && !view->has_window; row++) {
+    for (size_t row = 0; steps && row < hd_table_row_count(steps); row++) {
         size_t size = 0;
         const char *name = hd_table_is_null(steps, row, STEP) ? "" : hd_table_get_string(&size, steps, row, STEP);
-        if (!is_step(name, size, wanted)) continue;
+        if (!hd_step_is_chosen((hd_string){name, size}, wanted)) continue;
+        int64_t start = hd_table_get_int(steps, row, START), end = start + hd_table_get_int(steps, row, DURATION);
+        if (!hd_table_is_null(steps, row, GPU_END) && hd_table_get_int(steps, row, GPU_END) > end)
+            end = hd_table_get_int(steps, row, GPU_END);
+        if (!view->has_window || start < view->from_ns) view->from_ns = start;
+        if (!view->has_window || end > view->until_ns) view->until_ns = end;
         view->has_window = true;
-        view->from_ns = hd_table_get_int(steps, row, START);
-        view->until_ns = view->from_ns + hd_table_get_int(steps, row, DURATION);
-        if (!hd_table_is_null(steps, row, GPU_END) && hd_table_get_int(steps, row, GPU_END) > view->until_ns)
-            view->until_ns = hd_table_get_int(steps, row, GPU_END);
     }
     hd_report_free(&report);
     if (view->has_window) return HD_OK;
@@ -109,13 +105,13 @@ static int fill_view(hd_graph_view *view, hd_convert_time times[2], cli_run *run
     const struct graph_options *o = run->options;
     *view = (hd_graph_view){.has_around = o->around >= 0, .around = (uint64_t)o->around, .depth = (unsigned)o->depth};
     if (!view->has_around && o->depth != defaults.depth) return cli_usage_error(run, "--depth goes with --around");
-    if (o->step && (o->from || o->until))
-        return cli_usage_error(run, "--step is a window; it takes no --from, --until");
+    if (o->steps && (o->from || o->until))
+        return cli_usage_error(run, "--steps is a window; it takes no --from, --until");
     if (o->output && (run->global.json || o->dot || o->format != FORMAT_SUMMARY))
         return cli_usage_error(run, "-o takes the format from the name; no --json, --dot, --format with it");
     if (run->global.json && (o->dot || o->format != FORMAT_SUMMARY))
         return cli_usage_error(run, "--json is a format of its own");
-    bool is_part = o->step || o->from || o->until || view->has_around;
+    bool is_part = o->steps || o->from || o->until || view->has_around;
     if (is_part && !o->output && !run->global.json && !o->dot && o->format == FORMAT_SUMMARY)
         return cli_usage_error(run, "the summary is of the whole graph; choose --format text, --dot, --json or -o");
     int status = cli_parse_time(run, &times[0], "--from", o->from);
@@ -168,7 +164,7 @@ static hd_status print_graph(cli_run *run, const char *path, const hd_trace *tra
     const struct graph_options *o = run->options;
     hd_launches *launches;
     hd_graph *graph = NULL;
-    hd_status status = o->step ? choose_step(view, trace, o->step, &run->err) : HD_OK;
+    hd_status status = o->steps ? choose_steps(view, trace, o->steps, &run->err) : HD_OK;
     cli_progress progress;
     cli_progress_init_analysis(&progress, run);
     if (status == HD_OK) status = hd_launches_new(&launches, trace, &run->err);
@@ -240,7 +236,7 @@ const cli_command cmd_graph = {
     .examples =
         (const cli_example[]){
             {"heddle graph trace.json", "how many nodes and edges, and what is missing"},
-            {"heddle graph --step 3 -o step.svg trace.json", "a step as a picture, by Graphviz"},
+            {"heddle graph --steps 3 -o step.svg trace.json", "a step as a picture, by Graphviz"},
             {"heddle graph --format text --around 1042 --depth 3 trace.json", "what an event waited for"},
             {0},
         },

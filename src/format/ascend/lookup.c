@@ -102,8 +102,7 @@ static hd_status add_connection(ascend_state *s, int64_t id, int64_t start, uint
 static hd_status see_step(ascend_state *s, hd_string name, hd_error *err)
 {
     int64_t step;
-    size_t size = strlen("ProfilerStep#");
-    if (!hd_is_profiler_step(name) || !hd_fixed_parse_whole(&step, name.data + size, name.size - size)) return HD_OK;
+    if (!hd_step_number(&step, name)) return HD_OK;
     return hd_map_set(&s->steps, (uint64_t)step, 0, 1) ? HD_OK : HD_NOMEM(err);
 }
 

@@ -1,6 +1,8 @@
 /* roles.c - the role of a slice, by category and name; what a call launches, by its name */
 #include <string.h>
 
+#include "base/text/decimal.h"
+#include "heddle/names.h"
 #include "model/roles/copy_ways.h"
 #include "model/roles/trace_roles.h"
 #include "trace/text.h"
@@ -307,15 +309,38 @@ hd_launch_sort hd_launch_sort_of(hd_string name)
     return find_sort(name, others, sizeof others / sizeof *others);
 }
 
-bool hd_is_profiler_step(hd_string name)
+/* The digits of "ProfilerStep#5"; empty: another name. */
+static hd_string step_digits(hd_string name)
 {
     static const char word[] = "ProfilerStep#";
     size_t size = sizeof word - 1;
-    if (name.size <= size || memcmp(name.data, word, size) != 0) return false;
+    if (name.size <= size || memcmp(name.data, word, size) != 0) return (hd_string){NULL, 0};
     for (size_t i = size; i < name.size; i++) {
-        if (name.data[i] < '0' || name.data[i] > '9') return false;
+        if (name.data[i] < '0' || name.data[i] > '9') return (hd_string){NULL, 0};
     }
-    return true;
+    return (hd_string){name.data + size, name.size - size};
+}
+
+bool hd_is_profiler_step(hd_string name)
+{
+    return step_digits(name).size > 0;
+}
+
+bool hd_step_number(int64_t *out, hd_string name)
+{
+    hd_string digits = step_digits(name);
+    return digits.size && hd_fixed_parse_whole(out, digits.data, digits.size) && *out <= HD_STEP_NUMBER_MAX;
+}
+
+bool hd_step_is_chosen(hd_string name, const char *chosen)
+{
+    const char *colon = strchr(chosen, ':');
+    size_t size = strlen(chosen), first_size = colon ? (size_t)(colon - chosen) : size;
+    int64_t number, first, last;
+    if (name.size == size && memcmp(name.data, chosen, size) == 0) return true;
+    if (!hd_step_number(&number, name) || !hd_fixed_parse_whole(&first, chosen, first_size)) return false;
+    if (!colon) return number == first;
+    return hd_fixed_parse_whole(&last, colon + 1, size - first_size - 1) && first <= number && number <= last;
 }
 
 bool hd_marks_step(hd_role role, hd_string name)

@@ -63,6 +63,9 @@ bool hd_role_needs_name(hd_string category);
 
 /* "ProfilerStep#5", as PyTorch's profiler names its steps. */
 bool hd_is_profiler_step(hd_string name);
+/* 5 from "ProfilerStep#5"; false: another name, or a larger number than anyone counts to. */
+#define HD_STEP_NUMBER_MAX 999999999
+bool hd_step_number(int64_t *out, hd_string name);
 /* Whether a slice marks a step: ProfilerStep#N on a track of the host, of any category. The span of the same name on a
  * track of a GPU (gpu_user_annotation) marks none. */
 #define HD_STEP_ROLES (1u << HD_ROLE_ANNOTATION | 1u << HD_ROLE_OP | 1u << HD_ROLE_OTHER) /* that such a slice has */

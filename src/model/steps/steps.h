@@ -17,7 +17,7 @@ static inline const char *gpu_step_note(const gpu_scope *scope)
     if (scope->step_count) return scope->step_source;
     if (gpu_steps_are_guessed(scope->options)) return "there are no steps: no group of kernels repeats";
     if (scope->options->step) return "there are no steps: no annotation has a name that --step matches";
-    return "there are no steps: --step PATTERN (replay: --steps) names their annotations, --step auto guesses them "
+    return "there are no steps: --step PATTERN names their annotations, --step auto guesses them "
            "from kernels that repeat";
 }
 /* The same with --by step, else HD_NONE. */

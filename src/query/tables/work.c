@@ -156,13 +156,8 @@ static void free_steps(void *made)
 
 static int64_t number_of(hd_string name)
 {
-    int64_t number = 0;
-    size_t at = name.size;
-    while (at > 0 && name.data[at - 1] >= '0' && name.data[at - 1] <= '9') at--;
-    for (; at < name.size; at++)
-        if (__builtin_mul_overflow(number, 10, &number) || __builtin_add_overflow(number, name.data[at] - '0', &number))
-            return QUERY_NULL;
-    return number;
+    int64_t number;
+    return hd_step_number(&number, name) ? number : QUERY_NULL;
 }
 
 static hd_status add_steps(step_rows *out, query_source *source, const bool *is_step, hd_error *err)

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
+#include "model/roles/trace_roles.h"
 #include "report/job/groups.h"
 
 enum { RANK, DEVICE, STEP, STEP_START, GROUP, STREAM, SEQUENCE, COUNTED, OPERATION, SIZE, START, END, COLUMNS };
@@ -106,7 +107,7 @@ static clock_use use_of(hd_clock_event *out, const collector *c, row *r, int64_t
     if (r->operation == HD_NONE || !is_of_all(gpu_text_of(texts, r->operation))) return CLOCK_ROOTED;
     if (r->group.name == HD_NONE && (r->size == HD_NO_NUMBER || r->size != c->about->world_size)) return CLOCK_UNNAMED;
     if (r->group.is_counted) {
-        if (r->step == HD_NONE || !job_step_number(&step, gpu_text_of(texts, r->step))) return CLOCK_UNNUMBERED;
+        if (r->step == HD_NONE || !hd_step_number(&step, gpu_text_of(texts, r->step))) return CLOCK_UNNUMBERED;
         if (in_step >= INT64_C(1) << CLOCK_STEP_BITS) return CLOCK_UNNUMBERED;
         r->sequence = clock_step_sequence(step, index);
         r->group.in_step = in_step;

@@ -161,26 +161,17 @@ static int compare_groups(const hd_collective *x, const hd_collective *y)
     return order ? order : job_compare_groups(x, y);
 }
 
-bool job_step_number(int64_t *out, hd_string name)
-{
-    enum { DIGITS_MAX = 9 };
-    size_t digits = 0;
-    if (!name.data || !hd_is_profiler_step(name)) return false;
-    while (name.data[name.size - digits - 1] != '#') digits++;
-    return digits <= DIGITS_MAX && hd_fixed_parse_whole(out, name.data + name.size - digits, digits);
-}
-
 /* Those of one member and group, by start. Collectives before the first step belong to the step before it. */
 static void count_group(hd_collective *list, size_t count)
 {
     int64_t number, part = 0, place = 0;
     for (size_t i = 0; i < count; i++) {
-        if (!job_step_number(&number, list[i].step)) continue;
+        if (!hd_step_number(&number, list[i].step)) continue;
         part = i ? number : number + 1;
         break;
     }
     for (size_t i = 0; i < count; i++) {
-        if (job_step_number(&number, list[i].step) && number + 1 > part) {
+        if (hd_step_number(&number, list[i].step) && number + 1 > part) {
             part = number + 1;
             place = 0;
         }

@@ -65,9 +65,6 @@ static inline int64_t job_part_of(int64_t sequence)
     return sequence < 0 ? -1 : sequence / HD_COLLECTIVES_OF_STEP;
 }
 
-/* 12 from "ProfilerStep#12". false: another name, such as that of the kernel that names repeated steps. */
-bool job_step_number(int64_t *out, hd_string name);
-
 /* Below, at or above 0. The unnamed come first, by stream. */
 static inline int job_compare_groups(const hd_collective *x, const hd_collective *y)
 {
