@@ -31,7 +31,7 @@ typedef struct hd_read_options {
     bool lazy;             /* a store's blocks are decoded when first used; other formats ignore it */
     unsigned threads;      /* 0: one per core */
     uint64_t memory_limit; /* memory that reading may use: events beyond half of it go to a temporary file ($TMPDIR,
-                              else /var/tmp); 0: a quarter of the machine's memory, or of its control group's */
+                              else /var/tmp or /tmp); 0: a quarter of the machine's memory, or of its control group's */
     hd_progress *progress;
     void *progress_user;
     const char *binary; /* the program of an XRay log, for its function names; NULL: searched next to the log. ARGUMENT
