@@ -62,6 +62,9 @@ def main():
         status = subprocess.run([node, HERE / "compare.mjs", heddle, args.engine / "engine.mjs", module, *files]).returncode
         if args.files or status:
             return status
+        status = subprocess.run([node, HERE / "malloc.mjs", module]).returncode
+        if status:
+            return status
         status = subprocess.run([node, HERE / "npm.mjs", args.engine / "npm", inputs[0]]).returncode
         if status:
             return status

@@ -2,8 +2,9 @@
 //
 //   node saved.mjs CHROMIUM PAGE.html EMPTY.html FOLDER TRACE.json...
 //
-// PAGE has the traces of tests/wasm/run.py. It must load nothing, show them, answer SQL, and save itself as a page that
-// does the same. EMPTY has none: a trace that is put on it is read, the view fits to it, and progress is shown meanwhile.
+// PAGE has the traces of tests/wasm/run.py. It must load nothing, show them, answer SQL, be the same after a query that is
+// cancelled, and save itself as a page that does the same. EMPTY has none: a trace that is put on it is read, the view fits to
+// it, and progress is shown meanwhile.
 import assert from "node:assert/strict";
 import {readFileSync} from "node:fs";
 import {join} from "node:path";
@@ -70,6 +71,42 @@ async function checkEmpty() {
   quiet(troubles);
 }
 
+// Cancelling ends the Worker: the next one has the traces under their numbers, also one that was put on the page, and none in
+// place of one that is closed; tracks that were made; and the view.
+async function checkCancelled() {
+  const {page, troubles} = await opened(file);
+  await settled(page, 2);
+  await page.locator("input[type=file]").setInputFiles(traces[1]);
+  await settled(page, 3);
+  await asked(page, "api/close?trace=0", {method: "POST"});
+  const made = await asked(page, "api/query/tracks?trace=1&title=made", {method: "POST", body: "select id, ts, dur, name from slice where name = 'gemm'"});
+  assert.equal(JSON.parse(made).tracks?.length, 1, made);
+  await page.waitForFunction(() => window.heddle.app.state.tracks.value.some(track => track.name.includes("made")));
+  await page.evaluate(() => {
+    const {state} = window.heddle.app;
+    state.range.value = {from: 5e6, until: 7e6};
+    state.pinned.value = [`1.${state.tracks.value.find(track => track.name.includes("made")).id}`];
+    state.tab.value = "query";
+  });
+  const seen = () => page.evaluate(() => {
+    const {session, tracks, range, pinned, tab} = window.heddle.app.state;
+    return {traces: session.value.traces.map(trace => [trace.id, trace.name, trace.state, trace.busy]), range: range.value, pinned: pinned.value, tab: tab.value,
+      tracks: tracks.value.map(track => [track.trace, track.id, track.name, track.events])};
+  });
+  const before = await seen(), {session} = await settled(page, 2);
+  assert.deepEqual(before.traces.map(([id]) => id), [1, 2]);
+  await page.fill("#sql", "with recursive c(n) as (select 1 union all select n + 1 from c) select sum(n) from c");
+  await page.keyboard.press("Control+Enter");
+  await page.waitForTimeout(500);
+  await page.keyboard.press("Escape");
+  await page.getByText("The query was cancelled.", {exact: true}).waitFor();
+  assert.notEqual((await settled(page, 2)).session, session, "it is another engine");
+  await page.waitForFunction(id => window.heddle.app.state.session.value.session !== id, session);
+  assert.deepEqual(await seen(), before);
+  assert.deepEqual(await rowsOf(page, "gemm"), [[268, 268 * 55000]]);
+  quiet(troubles);
+}
+
 // Each answer of a session that a long step sends on the way is newer than the last, and counts bytes that grow.
 async function checkProgress() {
   const {page, troubles} = await opened(empty);
@@ -93,9 +130,10 @@ async function checkProgress() {
 try {
   const page = await checkTraces(file, process.env.HEDDLE_PICTURE);
   await checkTraces(await savedAgain(page, join(folder, "again.html")));
+  await checkCancelled();
   await checkEmpty();
   await checkProgress();
-  console.log("saved pages: shown, saved again, and a trace put on an empty one");
+  console.log("saved pages: shown, saved again, a query cancelled, and a trace put on an empty one");
 } finally {
   await browser.close();
 }

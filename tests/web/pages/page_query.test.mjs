@@ -101,11 +101,15 @@ test("a query that goes on is cancelled, by its button and its keys, and the nex
     await until(page, () => /[1-9] s …/.test(document.querySelector("#pane .bar").textContent.replace("0.0", "")), null, "the time that it takes");
     if (how === "button") await page.click("#pane .bar >> text=Cancel");
     else await page.keyboard.press(how);
+    await until(page, () => document.querySelector("#status").textContent === "The query was cancelled.", null, "the message");
     await idle(page);
     await ask(page, "select 'after' as x");
     assert.deepEqual(await cellsOf(page), [["after"]]);
   }
-  // The workers of the server are free again: more such queries than it has threads, each for longer than anybody waits.
+});
+
+test("cancelled queries leave the server's threads free: more than there are, each for longer than anybody waits", async page => {
+  const server = await openQuery(page);
   const asked = Array.from({length: 30}, () => http.request(new URL("/api/query?timeout=600000", server.url), {method: "POST"}));
   await Promise.all(asked.map(each => new Promise(resolve => { each.on("error", () => {}).end(FOR_EVER, resolve); })));
   for (const each of asked) each.destroy();

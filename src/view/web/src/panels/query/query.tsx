@@ -12,7 +12,7 @@ import { cellAction, rowAction, showQueryTracks, startOf } from "./query_actions
 import { QueryEditor } from "./query_editor";
 import { EXAMPLES } from "./query_examples";
 import { bigOf, canBeTrack, csvOf, isNumeric, placeOf, queryRowsWith, shiftOf, sortedRows, textOf, tracesOf, unitText, type QueryRow } from "./query_rows";
-import { answer, cancel, draft, failure, follow, put, recent, runQuery, since, type Answer } from "./query_run";
+import { answer, cancelQuery, draft, failure, follow, put, recent, runQuery, since, type Answer } from "./query_run";
 import { parametersOf } from "./query_text";
 import { ScopeBar, currentScope } from "../scope_bar";
 import { csvTable, markdownTable } from "../text_table";
@@ -35,7 +35,7 @@ export function QueryPanel({ app }: { app: App }): JSX.Element {
   if (traces.length === 0) return <p class="hint">No trace is open.</p>;
   if (asked.error && !asked.value) return <div><Waiting asked={asked} what="the tables" /></div>;
   return (
-    <div class="stacked" onKeyDown={cancelOnEscape}>
+    <div class="stacked" onKeyDown={(event) => cancelOnEscape(app, event)}>
       <Bar app={app} ready={ready} count={traces.length} />
       <div class="split queried">
         <QueryEditor tables={asked.value ?? []} />
@@ -47,9 +47,9 @@ export function QueryPanel({ app }: { app: App }): JSX.Element {
   );
 }
 
-function cancelOnEscape(event: KeyboardEvent): void {
+function cancelOnEscape(app: App, event: KeyboardEvent): void {
   if (event.key !== "Escape" || since.value === null) return;
-  cancel();
+  void cancelQuery(app);
   event.preventDefault();
   event.stopPropagation();
 }
@@ -76,7 +76,7 @@ function Bar({ app, ready, count }: { app: App; ready: number; count: number }):
   return (
     <div class="bar">
       {running
-        ? <button type="button" class="small" title="Esc, or Ctrl + ." onClick={cancel}>Cancel</button>
+        ? <button type="button" class="small" title="Esc, or Ctrl + ." onClick={() => void cancelQuery(app)}>Cancel</button>
         : <button type="button" class="small" title="Ctrl or ⌘ + Enter: what is marked, else the statement of the caret" onClick={() => void runQuery(app)}>Run</button>}
       <Pick label="Examples" options={EXAMPLES} />
       {recent.value.length > 0 && <Pick label="Recent" options={recent.value.map((sql) => [sql.replace(/\s+/g, " ").slice(0, 90), sql])} />}

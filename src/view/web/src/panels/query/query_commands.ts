@@ -1,7 +1,7 @@
 // The commands of the panel of queries.
 import type { App } from "../../app";
 import type { Command } from "../../tools/commands";
-import { cancel, runQuery, since } from "./query_run";
+import { cancelQuery, runQuery, since } from "./query_run";
 
 export function queryCommands(app: App): Command[] {
   const isShown = (): boolean => app.state.tab.value === "query";
@@ -13,6 +13,6 @@ export function queryCommands(app: App): Command[] {
       },
     },
     { id: "run-query", title: "Run the query of the Query panel", group: "Search", keys: ["Ctrl+Enter"], run: () => void runQuery(app), enabled: isShown },
-    { id: "cancel-query", title: "Cancel the query that runs", group: "Search", keys: ["Ctrl+."], run: cancel, enabled: () => since.value !== null },
+    { id: "cancel-query", title: "Cancel the query that runs", group: "Search", keys: ["Ctrl+."], run: () => void cancelQuery(app), enabled: () => since.value !== null },
   ];
 }

@@ -4,6 +4,7 @@ import type { App } from "../../app";
 import type { QueryResult } from "../../data/model";
 import { isAbort, messageOf } from "../../data/request";
 import { offsetOf } from "../../tools/navigate";
+import { say } from "../../tools/select_actions";
 import { indexOfByte, parametersOf, runnable, type Runnable } from "./query_text";
 import { currentScope } from "../scope_bar";
 
@@ -38,10 +39,20 @@ function paramsOf(app: App, sql: string): Record<string, string> {
   return { from: absolute(scope.from), until: absolute(scope.until) };
 }
 
-export function cancel(): void {
+function end(): void {
   going?.abort();
   going = null;
   since.value = null;
+}
+
+// An engine in the page has to end with the query, and another one opens the traces before it answers.
+export async function cancelQuery(app: App): Promise<void> {
+  const done = "The query was cancelled.";
+  end();
+  say(app, app.source.isLocal ? `${done} The traces are opened again …` : done);
+  if (!app.source.isLocal) return;
+  await app.source.reports().catch(() => undefined);
+  say(app, done);
 }
 
 async function ask(app: App, text: string, wanted: Runnable, signal: AbortSignal): Promise<void> {
@@ -63,7 +74,7 @@ export async function runQuery(app: App): Promise<void> {
   const text = draft.value;
   const wanted = runnable(text, caret.from, caret.to);
   if (wanted.kept === "") return;
-  cancel();
+  end();
   const abort = new AbortController();
   going = abort;
   since.value = performance.now();
@@ -74,7 +85,7 @@ export async function runQuery(app: App): Promise<void> {
   } catch (error) {
     if (!isAbort(error) && going === abort) failure.value = { text, message: messageOf(error), index: null };
   }
-  if (going === abort) cancel();
+  if (going === abort) end();
 }
 
 // The address has another query: it is put into the editor, and run.
