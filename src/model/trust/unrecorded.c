@@ -111,9 +111,10 @@ typedef struct step_sum {
 
 static void sum_steps(step_sum *sums, const gpu_scope *s, const launch_states *of, const uint8_t *lacks)
 {
+    gpu_step_hint hint = {0};
     for (size_t i = 0; i < s->launches->launch_count; i++) {
         const hd_launch *launch = &s->launches->launches[i];
-        uint32_t step = gpu_step_at(s, launch->track, gpu_time(launch->start_ns));
+        uint32_t step = gpu_step_near(s, &hint, launch->track, gpu_time(launch->start_ns));
         if (step == HD_NONE) continue;
         sums[step].has_activity |= launch->work_count > 0 || launch->untimed_count > 0;
         sums[step].launches |= launches_activity(launch) && !(of->states[i] & EXCUSED);

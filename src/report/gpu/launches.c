@@ -116,19 +116,28 @@ static bool count_alone(launches *l, const hd_launch *launch)
     return gpu_aggregate_add(&l->totals, &total);
 }
 
-static bool count_work(launches *l, const gpu_work *work)
+/* Of consecutive activities of a device and step; those of `next` belong to another. */
+static bool count_works(launches *l, const gpu_work **next)
 {
+    const gpu_work *work = *next, *end = l->scope.works + l->scope.launches->work_count;
     const bool known = l->scope.launches->launch_count > 0;
     const int64_t none = known ? 0 : HD_NO_NUMBER;
-    const total_row total = {.of = {l->scope.devices[work->device].rank, work->step, 0},
-                             .launches = none,
-                             .with_work = none,
-                             .without_work = none,
-                             .unlinked = known ? work->launch == HD_NONE : HD_NO_NUMBER,
-                             .before = known ? work->before : HD_NO_NUMBER,
-                             .negative = none,
-                             .is_short = none,
-                             .works = 1};
+    total_row total = {.of = {l->scope.devices[work->device].rank, work->step, 0},
+                       .launches = none,
+                       .with_work = none,
+                       .without_work = none,
+                       .unlinked = none,
+                       .before = none,
+                       .negative = none,
+                       .is_short = none};
+    for (; *next < end; ++*next) {
+        if (!(*next)->is_listed) continue;
+        if ((*next)->device != work->device || (*next)->step != work->step) break;
+        total.works++;
+        if (!known) continue;
+        total.unlinked += (*next)->launch == HD_NONE;
+        total.before += (*next)->before;
+    }
     return gpu_aggregate_add(&l->totals, &total);
 }
 
@@ -136,8 +145,9 @@ static hd_status sum_up(launches *l, hd_error *err)
 {
     const gpu_scope *s = &l->scope;
     bool fine = true;
-    for (size_t i = 0; fine && i < s->launches->work_count; i++)
-        fine = !s->works[i].is_listed || count_work(l, &s->works[i]);
+    const gpu_work *work = s->works, *end = work + s->launches->work_count;
+    while (work < end && !work->is_listed) work++;
+    while (fine && work < end) fine = count_works(l, &work);
     for (size_t i = 0; fine && i < s->launches->launch_count; i++) {
         const hd_launch *launch = &s->launches->launches[i];
         launched found;
