@@ -427,7 +427,8 @@ hd_status gpu_covering_names(const gpu_covering *coverings, uint32_t lists, size
     hd_status status = places && sort_places(places, found, s->large) ? HD_OK : HD_NOMEM(err);
     if (status == HD_OK && found) status = slices_around(&slices, s, roles, places, found, true, err);
     if (status == HD_OK && found)
-        status = gpu_around(&slices, places, found, choose_covering, &(coverer){coverings, count, &slices, s->trace}, err);
+        status =
+            gpu_around(&slices, places, found, choose_covering, &(coverer){coverings, count, &slices, s->trace}, err);
     gpu_slices_deinit(&slices);
     hd_large_free(places);
     return status;

@@ -246,7 +246,7 @@ static hd_status find_frames(idle *r, hd_error *err)
     gpu_cover *covers = hd_large_new(r->listed_count + 1, sizeof *covers, r->scope.large);
     uint32_t *frames = hd_large_new(r->listed_count + 1, sizeof *frames, r->scope.large);
     hd_status status = covers && frames ? HD_OK : HD_NOMEM(err);
-    for (size_t i = 0; i < r->listed_count && status == HD_OK; i++) 
+    for (size_t i = 0; i < r->listed_count && status == HD_OK; i++)
         covers[i] = gpu_gap_cover(&r->scope, &r->gaps, &r->gaps.list[r->listed[i].gap]);
     const gpu_covering list = {frames, covers, 1u << HD_ROLE_PYTHON};
     if (status == HD_OK) status = gpu_covering_names(&list, 1, r->listed_count, &r->scope, err);
