@@ -302,6 +302,7 @@ static void test_check__gpu_work_is_early_or_lacks_its_launch(void **state)
 {
     (void)state;
     maker m = make();
+    add_correlated(&m, "cuda_runtime", "cudaMemsetAsync", 1, 60, 4);
     add_correlated(&m, "cuda_runtime", "cudaLaunchKernel", 1, 100, 5);
     add_correlated(&m, "kernel", "early", 7, 70, 5);
     add_correlated(&m, "kernel", "late", 7, 130, 5);
@@ -319,6 +320,8 @@ static void test_check__gpu_work_is_early_or_lacks_its_launch(void **state)
     size_t lone = (size_t)row_of(&report, "launch-without-gpu");
     assert_int_equal(count_at(findings, lone, "count"), 1);
     assert_text_at(findings, lone, "severity", "note");
+    assert_text_at(findings, lone, "example", "cudaMemsetAsync");
+    assert_text_at(findings, (size_t)row_of(&report, "gpu-after-recording"), "example", "cudaMemcpyAsync");
     hd_report_free(&report);
 }
 

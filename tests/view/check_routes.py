@@ -229,7 +229,7 @@ def check_fidelity(heddle, server, path, info):
     assert told["events"] == info["events"]
     for key, code in {"on_lanes": "crossing", "no_end": "begin-without-end", "negative": "negative-duration",
                       "before_launch": "gpu-before-launch", "without_launch": "gpu-without-launch",
-                      "before_recording": "gpu-before-recording",
+                      "before_recording": "gpu-before-recording", "after_recording": "gpu-after-recording",
                       "without_work": "launch-without-gpu"}.items():
         assert told[key] == found[code], ("fidelity", key, told[key], found[code])
     for key in ("without_start", "without_end", "unbound", "backward"):
@@ -237,7 +237,8 @@ def check_fidelity(heddle, server, path, info):
     for what, count in (("on-lanes", told["on_lanes"]), ("no-end", told["no_end"]), ("negative", told["negative"]),
                         ("before-launch", told["before_launch"]), ("unbound-flows", told["flows"]["unbound"]),
                         ("without-launch", told["without_launch"]),
-                        ("before-recording", told["before_recording"]), ("without-work", told["without_work"]),
+                        ("before-recording", told["before_recording"]), ("after-recording", told["after_recording"]),
+                        ("without-work", told["without_work"]),
                         ("flows-without-start", told["flows"]["without_start"]),
                         ("flows-without-end", told["flows"]["without_end"])):
         listed = server.get("fidelity/list", what=what, limit=1000)

@@ -103,8 +103,10 @@ static const char doubtful[] =
     "{\"ph\":\"s\",\"pid\":1,\"tid\":2,\"ts\":12,\"id\":3,\"cat\":\"f\",\"name\":\"dangling\"},"
     "{\"ph\":\"X\",\"pid\":0,\"tid\":7,\"ts\":300,\"dur\":4,\"name\":\"unlaunched\",\"cat\":\"kernel\",\"args\":{"
     "\"correlation\":77,\"device\":0,\"stream\":7}},"
-    "{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":400,\"dur\":4,\"name\":\"cudaMemcpyAsync\",\"cat\":\"cuda_runtime\","
-    "\"args\":{\"correlation\":78}}]";
+    "{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":80,\"dur\":4,\"name\":\"cudaMemcpyAsync\",\"cat\":\"cuda_runtime\","
+    "\"args\":{\"correlation\":78}},"
+    "{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":400,\"dur\":4,\"name\":\"cudaMemsetAsync\",\"cat\":\"cuda_runtime\","
+    "\"args\":{\"correlation\":79}}]";
 
 static void test_fidelity__every_doubt_is_counted_and_listed_with_its_reason(void **state)
 {
@@ -123,6 +125,8 @@ static void test_fidelity__every_doubt_is_counted_and_listed_with_its_reason(voi
         {"flows-without-end", "without_end", "flow-without-end", "count", "dangling", "nothing ends it"},
         {"without-launch", "without_launch", "gpu-without-launch", "count", "unlaunched", "is not in the trace"},
         {"before-recording", "before_recording", "gpu-before-recording", "count", "earliest", "lacks its launch"},
+        {"after-recording", "after_recording", "gpu-after-recording", "count", "cudaMemsetAsync",
+         "after the recording"},
         {"without-work", "without_work", "launch-without-gpu", "count", "cudaMemcpyAsync", "is not in the trace"},
     };
     maker m;

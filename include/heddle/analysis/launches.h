@@ -104,6 +104,7 @@ typedef struct hd_launches {
     void *wait_names;            /* private: names that are waits of collectives */
     void *blocking_names;        /* private: names of calls that wait for what they launch */
     void *class_names;           /* private: the classes of kernels by their names */
+    uint32_t absent_roles;       /* private: bits 1 << hd_role of the roles that no slice has, as far as known */
 } hd_launches;
 
 /* The caller frees *out, which is NULL after a failure. Errors: MEMORY; LIMIT (2^32 works or launches). O(n log n). */

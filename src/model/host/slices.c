@@ -29,6 +29,7 @@ typedef struct gatherer {
     const gpu_place *places; /* sorted; NULL: all slices are wanted */
     const uint32_t *first;   /* of the places, by lane, one more at the end */
     uint32_t *next;          /* by lane, the place at which the search went on last */
+    bool with_roles;         /* `user` of a slice is its role */
     size_t block_from, block_until;
     gpu_slice *found; /* as in the file */
     size_t found_count, found_capacity;
@@ -96,6 +97,7 @@ static bool find_in_chunk(gatherer *g, const hd_block *block, uint32_t first, ui
         if (!hd_large_grow((void **)&g->found, &g->found_capacity, g->found_count, sizeof *g->found, g->s->large))
             return false;
         slice.name = (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], first + i);
+        if (g->with_roles) slice.user = role;
         g->found[g->found_count++] = slice;
         g->at[slice.lane]++;
     }
@@ -183,7 +185,7 @@ static hd_status gather(gpu_slices *out, const gatherer *like, hd_error *err)
 {
     hd_roles known;
     const gpu_scope *s = like->s;
-    size_t blocks = hd_trace_block_count(s->trace, HD_KIND_SLICE);
+    size_t blocks = like->wanted & ~s->launches->absent_roles ? hd_trace_block_count(s->trace, HD_KIND_SLICE) : 0;
     unsigned threads = hd_thread_count(0, blocks / THREAD_BLOCKS);
     *out = (gpu_slices){0};
     if (hd_trace_row_count(s->trace, HD_KIND_SLICE) >= HD_NONE)
@@ -222,8 +224,8 @@ hd_status gpu_slices_named(gpu_slices *out, const gpu_scope *s, unsigned roles, 
     return gather(out, &(gatherer){.s = s, .wanted = roles, .names = names}, err);
 }
 
-hd_status gpu_slices_around(gpu_slices *out, const gpu_scope *s, unsigned roles, const gpu_place *places, size_t count,
-                            hd_error *err)
+static hd_status slices_around(gpu_slices *out, const gpu_scope *s, unsigned roles, const gpu_place *places,
+                               size_t count, bool with_roles, hd_error *err)
 {
     uint32_t lanes = hd_trace_track_count(s->trace);
     uint32_t *first = calloc((size_t)lanes + 2, sizeof *first);
@@ -233,9 +235,16 @@ hd_status gpu_slices_around(gpu_slices *out, const gpu_scope *s, unsigned roles,
         if (places[i].lane < lanes) first[places[i].lane + 1]++;
     }
     for (uint32_t l = 0; l < lanes; l++) first[l + 1] += first[l];
-    hd_status status = gather(out, &(gatherer){.s = s, .wanted = roles, .places = places, .first = first}, err);
+    const gatherer like = {.s = s, .wanted = roles, .places = places, .first = first, .with_roles = with_roles};
+    hd_status status = gather(out, &like, err);
     free(first);
     return status;
+}
+
+hd_status gpu_slices_around(gpu_slices *out, const gpu_scope *s, unsigned roles, const gpu_place *places, size_t count,
+                            hd_error *err)
+{
+    return slices_around(out, s, roles, places, count, false, err);
 }
 
 const char gpu_module_word[GPU_MODULE_WORD + 1] = "nn.Module: ";
@@ -371,8 +380,8 @@ hd_status gpu_innermost_names(uint32_t *out, gpu_place *places, size_t count, co
 }
 
 typedef struct coverer {
-    uint32_t *out;
-    const gpu_cover *covers;
+    const gpu_covering *coverings;
+    size_t count; /* of each */
     const gpu_slices *slices;
     const hd_trace *trace;
 } coverer;
@@ -380,38 +389,46 @@ typedef struct coverer {
 static hd_status choose_covering(void *user, uint32_t id, const uint32_t *around, size_t count, hd_error *err)
 {
     const coverer *c = user;
-    const gpu_cover *of = &c->covers[id];
+    const gpu_covering *list = &c->coverings[id / c->count];
+    const gpu_cover *of = &list->covers[id % c->count];
     (void)err;
     for (size_t i = count; i-- > 0;) {
         const gpu_slice *slice = &c->slices->list[around[i]];
+        if (!(list->roles >> slice->user & 1)) continue;
         int64_t start = slice->start > of->start ? slice->start : of->start;
         int64_t end = slice->end < of->end ? slice->end : of->end;
         if ((gpu_i128)2 * (end - start) <= of->end - of->start) continue;
         if (hd_is_profiler_step(hd_trace_string(c->trace, slice->name))) continue;
-        c->out[id] = slice->name;
+        list->out[id % c->count] = slice->name;
         break;
     }
     return HD_OK;
 }
 
-/* A slice that covers more than half of a range is open in its middle, so that one lookup there finds all
+/* A slice that covers more than half of a stretch is open in its middle, so that one lookup there finds all
  * candidates. */
-hd_status gpu_covering_names(uint32_t *out, const gpu_cover *covers, size_t count, const gpu_scope *s, unsigned roles,
+hd_status gpu_covering_names(const gpu_covering *coverings, uint32_t lists, size_t count, const gpu_scope *s,
                              hd_error *err)
 {
     gpu_slices slices = {0};
-    gpu_place *places = hd_large_new(count + 1, sizeof *places, s->large);
-    for (uint32_t i = 0; places && i < count; i++) {
-        bool is_somewhere = covers[i].lane != HD_NONE && covers[i].end > covers[i].start;
-        int64_t half = (int64_t)(((uint64_t)covers[i].end - (uint64_t)covers[i].start) / 2);
-        places[i] =
-            (gpu_place){covers[i].start + (is_somewhere ? half : 0), is_somewhere ? covers[i].lane : HD_NONE, i};
-        out[i] = HD_STRING_NONE;
+    unsigned roles = 0;
+    size_t found = 0;
+    gpu_place *places = hd_large_new(lists * count + 1, sizeof *places, s->large);
+    for (uint32_t l = 0; places && l < lists; l++) {
+        roles |= coverings[l].roles;
+        for (size_t i = 0; i < count; i++) {
+            const gpu_cover *of = &coverings[l].covers[i];
+            int64_t half = (int64_t)(((uint64_t)of->end - (uint64_t)of->start) / 2);
+            coverings[l].out[i] = HD_STRING_NONE;
+            if (of->lane != HD_NONE && of->end > of->start)
+                places[found++] = (gpu_place){of->start + half, of->lane, (uint32_t)(l * count + i)};
+        }
     }
-    hd_status status = places && sort_places(places, count, s->large) ? HD_OK : HD_NOMEM(err);
-    if (status == HD_OK) status = gpu_slices_around(&slices, s, roles, places, count, err);
-    if (status == HD_OK)
-        status = gpu_around(&slices, places, count, choose_covering, &(coverer){out, covers, &slices, s->trace}, err);
+    hd_status status = places && sort_places(places, found, s->large) ? HD_OK : HD_NOMEM(err);
+    if (status == HD_OK && found) status = slices_around(&slices, s, roles, places, found, true, err);
+    if (status == HD_OK && found)
+        status =
+            gpu_around(&slices, places, found, choose_covering, &(coverer){coverings, count, &slices, s->trace}, err);
     gpu_slices_deinit(&slices);
     hd_large_free(places);
     return status;

@@ -51,11 +51,17 @@ typedef struct gpu_cover {
     int64_t start, end;
     uint32_t lane; /* HD_NONE: nowhere */
 } gpu_cover;
-/* out[i] is the string of the name of the innermost slice of these roles (bits) that covers more than half of range i,
- * HD_STRING_NONE if none does: the slice that took its time, not one that happened to be open at some moment. Spans of
- * steps and of a whole recording do not count. O(n log n). */
-hd_status gpu_covering_names(uint32_t *out, const gpu_cover *covers, size_t count, const gpu_scope *scope,
-                             unsigned roles, hd_error *err);
+/* A list of stretches and the roles (bits) that count for them. out[i] is the string of the name of the innermost slice
+ * that covers more than half of stretch i, HD_STRING_NONE if none does: the slice that took its time, not one that
+ * happened to be open at some moment. Spans of steps and of a whole recording do not count. */
+typedef struct gpu_covering {
+    uint32_t *out;
+    const gpu_cover *covers;
+    unsigned roles;
+} gpu_covering;
+/* For `lists` of them, each of `count` stretches, by one walk over the slices. O(n log n). Errors: MEMORY, LIMIT. */
+hd_status gpu_covering_names(const gpu_covering *coverings, uint32_t lists, size_t count, const gpu_scope *scope,
+                             hd_error *err);
 /* As gpu_slices_init, but only slices around one of the sorted places: mostly far fewer. */
 hd_status gpu_slices_around(gpu_slices *out, const gpu_scope *scope, unsigned roles, const gpu_place *places,
                             size_t count, hd_error *err);

@@ -158,7 +158,8 @@ static hd_status name_candidates(sweep *s, hd_error *err)
     hd_status status = covers && names ? HD_OK : HD_NOMEM(err);
     for (size_t i = 0; status == HD_OK && i < out->count; i++)
         covers[i] = (gpu_cover){out->list[i].start, out->list[i].end, out->list[i].lane};
-    if (status == HD_OK) status = gpu_covering_names(names, covers, out->count, s->scope, NAMED, err);
+    const gpu_covering list = {names, covers, NAMED};
+    if (status == HD_OK) status = gpu_covering_names(&list, 1, out->count, s->scope, err);
     for (size_t i = 0; status == HD_OK && i < out->count; i++) out->list[i].name = names[i];
     free(covers);
     free(names);

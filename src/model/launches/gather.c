@@ -107,6 +107,7 @@ static bool gather_block(gatherer *g, const hd_block *block)
         for (uint32_t i = 0; i < count; i++) {
             hd_role role = hd_roles_in(&g->shared->f->roles, block, first + i, (uint32_t)g->category[i]);
             bool fine = true;
+            g->found.roles_seen |= 1u << role;
             if (hd_role_is_work(role))
                 fine = add_work(g, block, first + i, role);
             else if (role == HD_ROLE_RUNTIME || role == HD_ROLE_DRIVER)
@@ -157,6 +158,7 @@ static bool collect(launch_finder *f, gatherer *gatherers, unsigned count)
         fine &= append((void **)&f->creators, &f->creator_count, found->creators, found->creator_count,
                        sizeof *f->creators, f->large);
         fine &= append((void **)&f->calls, &f->call_count, found->calls, found->call_count, sizeof *f->calls, f->large);
+        f->roles_seen |= found->roles_seen;
         f->without_time += found->without_time;
         f->without_end += found->without_end;
         fine &= append((void **)&f->works, &f->work_count, found->works, found->work_count, sizeof *f->works, f->large);

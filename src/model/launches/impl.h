@@ -59,6 +59,7 @@ typedef struct launch_finder {
     size_t work_count, work_capacity;
     launch_creator *creators; /* by work */
     size_t creator_count, creator_capacity;
+    uint32_t roles_seen;                /* bits 1 << hd_role */
     uint64_t without_time, without_end; /* works: with HD_NO_TIME; with a duration of 0 */
     bool has_limit;                     /* there were 2^32 of something */
 } launch_finder;

@@ -190,6 +190,7 @@ static hd_status find(hd_launches *out, launch_finder *f, hd_error *err)
     out->works = f->works;
     out->work_count = f->work_count;
     out->works_without_end = f->without_end;
+    out->absent_roles = ~f->roles_seen;
     f->works = NULL;
     if (!order_works(out, f->large) || !launches_name_processes(out, f)) return HD_NOMEM(err);
     sum_work(out);

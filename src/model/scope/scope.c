@@ -403,11 +403,12 @@ static bool make_works(work_maker *m)
 
 static void set_steps_of(gpu_scope *s, gpu_work *works, size_t count)
 {
+    gpu_step_hint hint = {0};
     for (size_t i = 0; i < count; i++) {
         gpu_work *work = &works[i];
         if (work->device == HD_NONE || work->launch == HD_NONE) continue;
         const hd_launch *launch = &s->launches->launches[work->launch];
-        work->step = gpu_step_at(s, launch->track, launch->start_ns);
+        work->step = gpu_step_near(s, &hint, launch->track, launch->start_ns);
     }
 }
 

@@ -183,12 +183,22 @@ hd_status gpu_steps_find(gpu_scope *s, hd_error *err)
     return s->changes && s->changes_of && give_changes(s) ? HD_OK : HD_NOMEM(err);
 }
 
+uint32_t gpu_step_near(const gpu_scope *s, gpu_step_hint *hint, uint32_t track, int64_t time)
+{
+    if (track == hint->track && time >= hint->from && time < hint->until) return hint->step;
+    if (track >= hd_trace_track_count(s->trace)) return HD_NONE;
+    size_t first = s->changes_of[track].first, until = s->changes_of[track].until, low = first, high = until;
+    HD_PARTITION_POINT(low, high, at, s->changes[at].start <= time);
+    *hint = (gpu_step_hint){.from = low > first ? s->changes[low - 1].start : INT64_MIN,
+                            .until = low < until ? s->changes[low].start : INT64_MAX,
+                            .track = track,
+                            .step = low > first ? s->changes[low - 1].step : HD_NONE};
+    return hint->step;
+}
+
 uint32_t gpu_step_at(const gpu_scope *s, uint32_t track, int64_t time)
 {
-    if (track >= hd_trace_track_count(s->trace)) return HD_NONE;
-    size_t first = s->changes_of[track].first, low = first, high = s->changes_of[track].until;
-    HD_PARTITION_POINT(low, high, at, s->changes[at].start <= time);
-    return low > first ? s->changes[low - 1].step : HD_NONE;
+    return gpu_step_near(s, &(gpu_step_hint){0}, track, time);
 }
 
 /* ---- windows ---- */

@@ -10,6 +10,12 @@ hd_status gpu_steps_by_repetition(gpu_scope *scope, hd_error *err); /* adds to s
 /* The step of the track's process that is open at a time; HD_NONE. A process without steps of its own uses those of the
  * only process of its rank that has some. */
 uint32_t gpu_step_at(const gpu_scope *scope, uint32_t track, int64_t time);
+/* The same, fast if most times are in the step of the previous one. Begin with zeros. */
+typedef struct gpu_step_hint {
+    int64_t from, until;
+    uint32_t track, step;
+} gpu_step_hint;
+uint32_t gpu_step_near(const gpu_scope *scope, gpu_step_hint *hint, uint32_t track, int64_t time);
 /* --step auto */
 bool gpu_steps_are_guessed(const gpu_options *options);
 static inline const char *gpu_step_note(const gpu_scope *scope)

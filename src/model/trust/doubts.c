@@ -26,6 +26,7 @@ const gpu_doubt_about gpu_doubt_abouts[GPU_DOUBTS] = {
     [GPU_DOUBT_UNLINKED] = {"gpu-without-launch", "note", BY_LAUNCH},
     [GPU_DOUBT_BEFORE] = {"gpu-before-recording", "note", BY_LAUNCH},
     [GPU_DOUBT_GUESSED] = {"launch-guessed", "warning", BY_LAUNCH},
+    [GPU_DOUBT_AFTER] = {"gpu-after-recording", "note", 0},
     [GPU_DOUBT_THINNED_GPU] = {"thinned-gpu", "error", ALL_FIGURES},
     [GPU_DOUBT_THINNED] = {"thinned", "note", GPU_FIGURE_CALLER},
 };
@@ -83,6 +84,7 @@ static const char *const forms[GPU_DOUBTS] = {
                            "operator, range or step has them",
     [GPU_DOUBT_BEFORE] = "%llu of %llu GPU activities began before the recording, which lacks their launch: no "
                          "operator, range or step has them",
+    [GPU_DOUBT_AFTER] = "the recording ended before the GPU activities of %llu of %llu launches began",
     [GPU_DOUBT_THINNED_GPU] = "GPU activities that were removed as too short when the trace was written, and are in no "
                               "figure: %llu",
     [GPU_DOUBT_THINNED] = "slices of the host that were removed as too short when the trace was written, whose time "

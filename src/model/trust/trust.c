@@ -352,5 +352,6 @@ void gpu_trust_free(gpu_trust *trust)
     free(trust->of_works);
     free(trust->of_lanes);
     free(trust->of_steps);
+    free(trust->last_recorded);
     free(trust);
 }

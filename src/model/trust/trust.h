@@ -33,6 +33,7 @@ typedef enum gpu_doubt_code {
     GPU_DOUBT_UNLINKED,    /* other activities without a launch that began within the recording */
     GPU_DOUBT_BEFORE,      /* activities that began before the recording, so that it lacks their launch */
     GPU_DOUBT_GUESSED,     /* activities whose correlation id several processes have; from here on only in `all` */
+    GPU_DOUBT_AFTER,       /* launches whose activities come after the end of the recording */
     GPU_DOUBT_THINNED_GPU, /* activities that `convert --min-duration` removed */
     GPU_DOUBT_THINNED,     /* the same of slices of the host */
     GPU_DOUBTS,
@@ -77,6 +78,8 @@ typedef struct gpu_trust {
     uint16_t *of_works;              /* bits 1 << code by launches->works; NULL: none has any */
     uint16_t *of_lanes;              /* the same of all works of a lane, by track */
     gpu_step_doubts *of_steps;       /* of the steps ProfilerStep#N and the like, `steps` of them, by row */
+    int64_t *last_recorded;          /* by track, that of no track last: the start of the last launch of its process
+                                        that has activities, INT64_MAX: none has; NULL: there is no activity */
 } gpu_trust;
 
 /* Belongs to the launches. Any number of threads may ask. Errors: MEMORY, LIMIT. O(n log n) the first time. */
@@ -85,6 +88,13 @@ hd_status gpu_trust_of_scope(const gpu_trust **out, const gpu_scope *scope, hd_e
 /* Only losses and repairs of reading. O(rows of the ledger). */
 gpu_trust gpu_trust_of_input(const hd_trace *trace);
 void gpu_trust_free(gpu_trust *trust);
+
+/* Whether the recording ended before the activities of this launch began: no later launch of its process has some.
+ * Those of other launches without any were lost. */
+static inline bool gpu_launch_is_after(const gpu_trust *trust, const hd_launch *launch)
+{
+    return trust->last_recorded && launch->track != HD_NONE && launch->start_ns > trust->last_recorded[launch->track];
+}
 
 /* Defects (bits) that affect some of these figures, of the activities of a device of the scope. */
 unsigned gpu_doubts_of_device(const gpu_trust *trust, const gpu_scope *scope, uint32_t device, unsigned figures);

@@ -21,7 +21,7 @@ enum { RECORDED = 1, EXCUSED = 2 };
 typedef struct launch_states {
     const gpu_scope *s;
     uint8_t *states; /* by launch */
-    int64_t *last;   /* by process: start of its last launch that has activities, INT64_MAX: none has */
+    int64_t *last;   /* last_recorded of trust */
 } launch_states;
 
 static int capture_call(hd_string name)
@@ -77,23 +77,34 @@ static hd_status excuse_captures(launch_states *of, hd_error *err)
     return status;
 }
 
+/* The last of each track becomes that of the track's process. */
+static void share_last(launch_states *of, uint32_t tracks)
+{
+    for (int way = 0; way < 2; way++) {
+        for (uint32_t t = 0; t < tracks; t++) {
+            uint32_t process = hd_process_of(of->s->trace, t);
+            int64_t *to = &of->last[way ? t : process], from = of->last[way ? process : t];
+            if (from != INT64_MAX && (*to == INT64_MAX || from > *to)) *to = from;
+        }
+    }
+}
+
 static hd_status find_states(launch_states *of, hd_error *err)
 {
     const hd_launches *l = of->s->launches;
     uint32_t tracks = hd_trace_track_count(of->s->trace);
     of->states = calloc(l->launch_count + 1, 1);
-    of->last = malloc(((size_t)tracks + 1) * sizeof *of->last);
-    if (!of->states || !of->last) return HD_NOMEM(err);
     for (uint32_t t = 0; t <= tracks; t++) of->last[t] = INT64_MAX;
+    if (!of->states) return HD_NOMEM(err);
     for (size_t i = 0; i < l->work_count; i++)
         if (l->works[i].graph_launch != HD_NONE) of->states[l->works[i].graph_launch] |= EXCUSED;
     for (size_t i = 0; i < l->launch_count; i++) {
-        uint32_t process = hd_process_of(of->s->trace, l->launches[i].track);
-        if (!l->launches[i].work_count || process == HD_NONE) continue;
-        int64_t *last = &of->last[process];
+        if (!l->launches[i].work_count || l->launches[i].track >= tracks) continue;
+        int64_t *last = &of->last[l->launches[i].track];
         of->states[i] |= RECORDED;
         if (*last == INT64_MAX || l->launches[i].start_ns > *last) *last = l->launches[i].start_ns;
     }
+    share_last(of, tracks);
     return excuse_captures(of, err);
 }
 
@@ -111,9 +122,10 @@ typedef struct step_sum {
 
 static void sum_steps(step_sum *sums, const gpu_scope *s, const launch_states *of, const uint8_t *lacks)
 {
+    gpu_step_hint hint = {0};
     for (size_t i = 0; i < s->launches->launch_count; i++) {
         const hd_launch *launch = &s->launches->launches[i];
-        uint32_t step = gpu_step_at(s, launch->track, gpu_time(launch->start_ns));
+        uint32_t step = gpu_step_near(s, &hint, launch->track, gpu_time(launch->start_ns));
         if (step == HD_NONE) continue;
         sums[step].has_activity |= launch->work_count > 0 || launch->untimed_count > 0;
         sums[step].launches |= launches_activity(launch) && !(of->states[i] & EXCUSED);
@@ -167,14 +179,21 @@ static hd_status find_steps(gpu_trust *t, const gpu_scope *s, const launch_state
 static void find_launches(gpu_trust *t, const launch_states *of, uint8_t *lacks)
 {
     const hd_launches *l = of->s->launches;
-    gpu_doubt *doubt = &t->doubts[GPU_DOUBT_UNRECORDED];
+    uint32_t tracks = hd_trace_track_count(of->s->trace);
+    gpu_doubt *doubt = &t->doubts[GPU_DOUBT_UNRECORDED], *after = &t->doubts[GPU_DOUBT_AFTER];
     for (size_t i = 0; i < l->launch_count; i++) {
         const hd_launch *launch = &l->launches[i];
-        uint32_t process = hd_process_of(of->s->trace, launch->track);
-        if (!launches_activity(launch) || of->states[i] & EXCUSED || process == HD_NONE) continue;
-        if (launch->start_ns > of->last[process]) continue;
+        bool lacks_some = !(of->states[i] & RECORDED) && !launch->untimed_count;
+        if (of->states[i] & EXCUSED || launch->track >= tracks) continue;
+        after->of += launch->sort != HD_LAUNCH_UNKNOWN || !lacks_some;
+        if (gpu_launch_is_after(t, launch)) {
+            if (lacks_some && launch->id && launch->sort != HD_LAUNCH_UNKNOWN)
+                gpu_doubt_add(after, launch->row, launch->track);
+            continue;
+        }
+        if (!launches_activity(launch)) continue;
         doubt->of++;
-        if (of->states[i] & RECORDED || launch->untimed_count) continue;
+        if (!lacks_some) continue;
         lacks[i] = 1;
         doubt->graphs += launch->sort == HD_LAUNCH_GRAPH;
         gpu_doubt_add(doubt, launch->row, launch->track);
@@ -186,16 +205,16 @@ static void find_launches(gpu_trust *t, const launch_states *of, uint8_t *lacks)
 
 hd_status trust_find_unrecorded(gpu_trust *t, const gpu_scope *s, hd_error *err)
 {
-    launch_states of = {.s = s};
     uint8_t *lacks = calloc(s->launches->launch_count + 1, 1);
-    hd_status status = lacks ? find_states(&of, err) : HD_NOMEM(err);
+    t->last_recorded = malloc(((size_t)hd_trace_track_count(s->trace) + 1) * sizeof *t->last_recorded);
+    launch_states of = {.s = s, .last = t->last_recorded};
+    hd_status status = lacks && of.last ? find_states(&of, err) : HD_NOMEM(err);
     if (status == HD_OK) {
         find_launches(t, &of, lacks);
         status = find_steps(t, s, &of, lacks, err);
     }
     free(lacks);
     free(of.states);
-    free(of.last);
     return status;
 }
 

@@ -54,7 +54,9 @@ bool check_launches_walk(const hd_launches *l, const gpu_trust *trust, check_lau
         if (launch->work_count || launch->untimed_count || launch->id == 0 || launch->sort == HD_LAUNCH_UNKNOWN ||
             creates[i])
             continue;
-        if (launch->track != HD_NONE) found(user, CHECK_LAUNCH_WITHOUT_GPU, NULL, launch, 0);
+        bool is_after = gpu_launch_is_after(trust, launch);
+        if (launch->track != HD_NONE)
+            found(user, is_after ? CHECK_GPU_AFTER_RECORDING : CHECK_LAUNCH_WITHOUT_GPU, NULL, launch, 0);
     }
     free(creates);
     return true;

@@ -553,7 +553,7 @@ static hd_status add_trace(adder *a, hd_error *err)
     hd_diff_side *side = a->side;
     if (!make_room(a)) return HD_NOMEM(err);
     HD_TRY(gpu_gaps_init(&a->gaps, &a->scope, err));
-    HD_TRY(gpu_gap_hosts(&a->hosts, &a->scope, &a->gaps, err));
+    HD_TRY(gpu_gap_hosts(&a->hosts, NULL, &a->scope, &a->gaps, err));
     HD_TRY(add_facts(side, a->scope.trace, err));
     HD_TRY(add_trust(side, &a->scope, err));
     if (a->scope.device_count) *(a->scope.step_count ? &side->has_steps : &side->lacks_steps) = true;

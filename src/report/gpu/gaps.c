@@ -439,18 +439,24 @@ static uint32_t overhead_of(const gpu_scope *s, const gpu_slices *overheads, con
     return is_same && (gpu_i128)2 * (end - start) > of->end - of->start ? found->name : HD_STRING_NONE;
 }
 
-hd_status gpu_gap_hosts(uint32_t **out, const gpu_scope *s, const gpu_gaps *gaps, hd_error *err)
+hd_status gpu_gap_hosts(uint32_t **out, uint32_t **out_ops, const gpu_scope *s, const gpu_gaps *gaps, hd_error *err)
 {
     const unsigned roles = 1u << HD_ROLE_OP | 1u << HD_ROLE_ANNOTATION | 1u << HD_ROLE_RUNTIME | 1u << HD_ROLE_DRIVER |
                            1u << HD_ROLE_OVERHEAD;
     gpu_slices overheads = {0};
-    gpu_cover *covers = hd_large_new(gaps->count + 1, sizeof *covers, s->large);
-    *out = hd_large_new(gaps->count + 1, sizeof **out, s->large);
-    hd_status status = covers && *out ? HD_OK : HD_NOMEM(err);
-    for (size_t i = 0; status == HD_OK && i < gaps->count; i++) covers[i] = cover_until_launch(s, &gaps->list[i]);
-    if (status == HD_OK && gaps->count) status = gpu_covering_names(*out, covers, gaps->count, s, roles, err);
+    size_t count = gaps->count;
+    gpu_cover *covers = hd_large_new(count + 1, sizeof *covers, s->large);
+    gpu_cover *of_ops = out_ops ? hd_large_new(count + 1, sizeof *of_ops, s->large) : NULL;
+    *out = hd_large_new(count + 1, sizeof **out, s->large);
+    if (out_ops) *out_ops = hd_large_new(count + 1, sizeof **out_ops, s->large);
+    bool fine = covers && *out && (!out_ops || (of_ops && *out_ops));
+    for (size_t i = 0; fine && i < count; i++) covers[i] = cover_until_launch(s, &gaps->list[i]);
+    for (size_t i = 0; fine && out_ops && i < count; i++) of_ops[i] = gpu_gap_cover(s, gaps, &gaps->list[i]);
+    const gpu_covering lists[] = {{*out, covers, roles}, {out_ops ? *out_ops : NULL, of_ops, 1u << HD_ROLE_OP}};
+    hd_status status = fine ? gpu_covering_names(lists, out_ops ? 2 : 1, count, s, err) : HD_NOMEM(err);
+    hd_large_free(of_ops);
     if (status == HD_OK) status = list_overheads(&overheads, s, err);
-    for (size_t i = 0; status == HD_OK && overheads.count && i < gaps->count; i++) {
+    for (size_t i = 0; status == HD_OK && overheads.count && i < count; i++) {
         uint32_t found = covers[i].lane == HD_NONE ? HD_STRING_NONE : overhead_of(s, &overheads, &covers[i]);
         if (found != HD_STRING_NONE) (*out)[i] = found;
     }

@@ -42,7 +42,9 @@ void gpu_gaps_deinit(gpu_gaps *gaps);
  * waiting call, that call until it returns. */
 gpu_cover gpu_gap_cover(const gpu_scope *scope, const gpu_gaps *gaps, const gpu_gap *gap);
 /* By gap, the string of the slice that took more than half of the host's time until the launch: the innermost operator,
- * range or API call, or the profiler's own overhead; HD_STRING_NONE. The caller frees *out with hd_large_free. */
-hd_status gpu_gap_hosts(uint32_t **out, const gpu_scope *scope, const gpu_gaps *gaps, hd_error *err);
+ * range or API call, or the profiler's own overhead; HD_STRING_NONE. out_ops: that of the innermost operator that took
+ * more than half of gpu_gap_cover; NULL: not needed. The caller frees both with hd_large_free. */
+hd_status gpu_gap_hosts(uint32_t **out, uint32_t **out_ops, const gpu_scope *scope, const gpu_gaps *gaps,
+                        hd_error *err);
 
 #endif

@@ -241,31 +241,15 @@ static hd_status add_device(idle *r, hd_error *err)
 
 /* ---- where the host was ---- */
 
-static gpu_cover cover_of(const idle *r, size_t gap)
-{
-    return gpu_gap_cover(&r->scope, &r->gaps, &r->gaps.list[gap]);
-}
-
-static hd_status find_ops(idle *r, hd_error *err)
-{
-    gpu_cover *covers = hd_large_new(r->gaps.count + 1, sizeof *covers, r->scope.large);
-    r->ops = hd_large_new(r->gaps.count + 1, sizeof *r->ops, r->scope.large);
-    hd_status status = covers && r->ops ? HD_OK : HD_NOMEM(err);
-    for (size_t i = 0; i < r->gaps.count && status == HD_OK; i++) covers[i] = cover_of(r, i);
-    if (status == HD_OK && r->gaps.count)
-        status = gpu_covering_names(r->ops, covers, r->gaps.count, &r->scope, 1u << HD_ROLE_OP, err);
-    hd_large_free(covers);
-    return status == HD_OK ? gpu_gap_hosts(&r->hosts, &r->scope, &r->gaps, err) : status;
-}
-
 static hd_status find_frames(idle *r, hd_error *err)
 {
     gpu_cover *covers = hd_large_new(r->listed_count + 1, sizeof *covers, r->scope.large);
     uint32_t *frames = hd_large_new(r->listed_count + 1, sizeof *frames, r->scope.large);
     hd_status status = covers && frames ? HD_OK : HD_NOMEM(err);
-    for (size_t i = 0; i < r->listed_count && status == HD_OK; i++) covers[i] = cover_of(r, r->listed[i].gap);
-    if (status == HD_OK && r->listed_count)
-        status = gpu_covering_names(frames, covers, r->listed_count, &r->scope, 1u << HD_ROLE_PYTHON, err);
+    for (size_t i = 0; i < r->listed_count && status == HD_OK; i++)
+        covers[i] = gpu_gap_cover(&r->scope, &r->gaps, &r->gaps.list[r->listed[i].gap]);
+    const gpu_covering list = {frames, covers, 1u << HD_ROLE_PYTHON};
+    if (status == HD_OK) status = gpu_covering_names(&list, 1, r->listed_count, &r->scope, err);
     for (size_t i = 0; i < r->listed_count && status == HD_OK; i++) r->listed[i].frame = frames[i];
     hd_large_free(covers);
     hd_large_free(frames);
@@ -340,7 +324,7 @@ static hd_status add_all(idle *r, hd_error *err)
     gpu_aggregate_init(&r->behind, &r->scope, NULL, offsetof(behind_row, time), &report_idle_about, "behind");
     if (r->options->hta) HD_TRY(report_builder(&r->hta, &report_idle_about, "hta", err));
     HD_TRY(gpu_gaps_init(&r->gaps, &r->scope, err));
-    if (!r->scope.totals_only) HD_TRY(find_ops(r, err));
+    if (!r->scope.totals_only) HD_TRY(gpu_gap_hosts(&r->hosts, &r->ops, &r->scope, &r->gaps, err));
     for (r->device = 0; r->device < r->scope.device_count; r->device++) HD_TRY(add_device(r, err));
     HD_TRY(find_frames(r, err));
     for (size_t i = 0; i < r->listed_count; i++) add_listed(r, &r->listed[i]);

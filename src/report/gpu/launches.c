@@ -44,7 +44,25 @@ typedef struct launches {
     gpu_texts texts;
     uint32_t *call_names; /* by string: text + 1 */
     gpu_aggregate rows, totals;
+    total_row total; /* a run that is not in totals yet; works is HD_NO_NUMBER: none */
 } launches;
+
+/* ---- totals of runs ---- */
+
+/* Adds up consecutive rows of one rank and step of which the same figures are known; another row ends the run. */
+static bool add_total(launches *l, const total_row *more)
+{
+    enum { FIRST = offsetof(total_row, launches) / sizeof(int64_t), END = sizeof(total_row) / sizeof(int64_t) };
+    int64_t *sums = (int64_t *)&l->total;
+    const int64_t *values = (const int64_t *)more;
+    bool is_same = l->total.works != HD_NO_NUMBER && memcmp(&l->total.of, &more->of, sizeof more->of) == 0;
+    for (int i = FIRST; is_same && i < END; i++) is_same = (sums[i] == HD_NO_NUMBER) == (values[i] == HD_NO_NUMBER);
+    for (int i = FIRST; is_same && i < END; i++) sums[i] += sums[i] == HD_NO_NUMBER ? 0 : values[i];
+    if (is_same) return true;
+    bool fine = l->total.works == HD_NO_NUMBER || gpu_aggregate_add(&l->totals, &l->total);
+    l->total = *more;
+    return fine;
+}
 
 /* ---- launches with work ---- */
 
@@ -103,7 +121,7 @@ static bool add_launch(launches *l, const hd_launch *launch, const launched *fou
                              .with_work = 1,
                              .negative = row.negative,
                              .is_short = row.is_short};
-    return row.call != HD_NONE && gpu_aggregate_add(&l->rows, &row) && gpu_aggregate_add(&l->totals, &total);
+    return row.call != HD_NONE && gpu_aggregate_add(&l->rows, &row) && add_total(l, &total);
 }
 
 /* ---- totals ---- */
@@ -113,7 +131,7 @@ static bool count_alone(launches *l, const hd_launch *launch)
 {
     uint32_t step = gpu_step_by(&l->scope, launch->track, launch->start_ns);
     const total_row total = {.of = {l->scope.ranks[launch->track], step, 0}, .launches = 1, .without_work = 1};
-    return gpu_aggregate_add(&l->totals, &total);
+    return add_total(l, &total);
 }
 
 static bool count_work(launches *l, const gpu_work *work)
@@ -129,7 +147,7 @@ static bool count_work(launches *l, const gpu_work *work)
                              .negative = none,
                              .is_short = none,
                              .works = 1};
-    return gpu_aggregate_add(&l->totals, &total);
+    return add_total(l, &total);
 }
 
 static hd_status sum_up(launches *l, hd_error *err)
@@ -149,6 +167,7 @@ static hd_status sum_up(launches *l, hd_error *err)
         else if (!launch->work_count)
             fine = count_alone(l, launch);
     }
+    fine = fine && add_total(l, &(total_row){.of = l->total.of, .works = HD_NO_NUMBER}); /* the last run */
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
@@ -223,6 +242,7 @@ static hd_status add_tables(hd_report *out, launches *l, hd_error *err)
     gpu_aggregate_init(&l->rows, &l->scope, &l->texts, key, &report_launches_about, "launches");
     l->rows.user = l;
     gpu_aggregate_init(&l->totals, &l->scope, NULL, sizeof(gpu_rank_key), &report_launches_about, "launch_totals");
+    l->total.works = HD_NO_NUMBER;
     l->call_names = calloc((size_t)hd_trace_string_count(l->scope.trace) + 1, sizeof *l->call_names);
     l->apart = calloc((size_t)l->scope.device_count + 1, sizeof *l->apart);
     if (!l->call_names || !l->apart) return HD_NOMEM(err);

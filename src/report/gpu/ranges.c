@@ -215,11 +215,12 @@ static bool works_of_steps(uint32_t **out, uint32_t **out_first, const gpu_scope
     uint32_t *works = *out = hd_large_new(s->counted + 1, sizeof *works, s->large);
     uint32_t *first = *out_first = calloc((size_t)s->step_count + 2, sizeof *first);
     bool fine = step_of && works && first;
+    gpu_step_hint hint = {0};
     for (size_t i = 0; fine && i < s->launches->work_count; i++) {
         const gpu_work *work = &s->works[i];
         bool counts = work->device != HD_NONE && work->launch != HD_NONE;
         const hd_launch *launch = counts ? &s->launches->launches[work->launch] : NULL;
-        step_of[i] = launch ? gpu_step_at(s, launch->track, launch->start_ns) : HD_NONE;
+        step_of[i] = launch ? gpu_step_near(s, &hint, launch->track, launch->start_ns) : HD_NONE;
         if (step_of[i] != HD_NONE) first[step_of[i] + 2]++;
     }
     for (uint32_t i = 0; fine && i < s->step_count; i++) first[i + 2] += first[i + 1];

@@ -22,6 +22,7 @@ const char *view_doubt_name(view_doubt doubt)
                                                    [VIEW_FLOWS_WITHOUT_END] = "flows-without-end",
                                                    [VIEW_WITHOUT_LAUNCH] = "without-launch",
                                                    [VIEW_BEFORE_RECORDING] = "before-recording",
+                                                   [VIEW_AFTER_RECORDING] = "after-recording",
                                                    [VIEW_WITHOUT_WORK] = "without-work"};
     return names[doubt];
 }
@@ -116,6 +117,7 @@ static void found_launch(void *user, check_code code, const hd_work *work, const
     view_doubt doubt = code == CHECK_GPU_BEFORE_LAUNCH      ? VIEW_BEFORE_LAUNCH
                        : code == CHECK_GPU_WITHOUT_LAUNCH   ? VIEW_WITHOUT_LAUNCH
                        : code == CHECK_GPU_BEFORE_RECORDING ? VIEW_BEFORE_RECORDING
+                       : code == CHECK_GPU_AFTER_RECORDING  ? VIEW_AFTER_RECORDING
                                                             : VIEW_WITHOUT_WORK;
     if (!view_doubt_add(count->fidelity, doubt, work ? work->row : launch->row, work && launch ? launch->row : HD_NONE))
         count->failed = true;

@@ -129,6 +129,7 @@ hd_status view_route_fidelity(view_reply *reply, const view_request *request, hd
     put_count(json, "before_launch", fidelity->doubts[VIEW_BEFORE_LAUNCH].count);
     put_count(json, "without_launch", fidelity->doubts[VIEW_WITHOUT_LAUNCH].count);
     put_count(json, "before_recording", fidelity->doubts[VIEW_BEFORE_RECORDING].count);
+    put_count(json, "after_recording", fidelity->doubts[VIEW_AFTER_RECORDING].count);
     put_count(json, "without_work", fidelity->doubts[VIEW_WITHOUT_WORK].count);
     put_count(json, "no_end", fidelity->doubts[VIEW_NO_END].count);
     put_count(json, "negative", fidelity->doubts[VIEW_NEGATIVE].count);
@@ -198,6 +199,7 @@ static void put_note(hd_json_out *json, const hd_trace *trace, view_doubt doubt,
     case VIEW_BEFORE_RECORDING:
         snprintf(note, sizeof note, "began before the recording, which lacks its launch");
         break;
+    case VIEW_AFTER_RECORDING: snprintf(note, sizeof note, "what it launched began after the recording"); break;
     case VIEW_WITHOUT_WORK: snprintf(note, sizeof note, "what it launched is not in the trace"); break;
     case VIEW_BACKWARD_FLOWS:
         view_duration_text(time, between(event->start_ns, partner.start_ns));

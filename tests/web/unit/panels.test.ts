@@ -9,7 +9,7 @@ import { coveredNote } from "../../../src/view/web/src/panels/selection_span";
 import { rangeShowing } from "../../../src/view/web/src/tools/navigate";
 
 const FIDELITY: Fidelity = {
-  slices: { read: 138373, shown: 138373, dropped: 0 }, on_lanes: 3551, before_launch: 88, without_launch: 0, before_recording: 0, without_work: 0, events: 455739, lost: 0, repaired: 0, instants: 1, counters: 2,
+  slices: { read: 138373, shown: 138373, dropped: 0 }, on_lanes: 3551, before_launch: 88, without_launch: 0, before_recording: 0, after_recording: 0, without_work: 0, events: 455739, lost: 0, repaired: 0, instants: 1, counters: 2,
   flows: { count: 5, bound: 5, unbound: 0, backward: 0, without_start: 0, without_end: 0 }, ledger: [],
 };
 
@@ -30,13 +30,13 @@ test("what is not shown is a problem, and traces add up", () => {
 test("every count of what is odd leads to a list", () => {
   const odd = {
     ...FIDELITY, slices: { read: 10, shown: 9, dropped: 1 }, lost: 2, repaired: 3, no_end: 1, negative: 4,
-    without_launch: 968, before_recording: 3, without_work: 1, flows: { count: 5, bound: 3, unbound: 2, backward: 1, without_start: 1545, without_end: 1 },
+    without_launch: 968, before_recording: 3, after_recording: 2, without_work: 1, flows: { count: 5, bound: 3, unbound: 2, backward: 1, without_start: 1545, without_end: 1 },
   };
   assert.deepEqual(factsOf(odd).slice(1).map((fact) => fact.list),
     ["no-time", "on-lanes", "before-launch", "ledger", "ledger", "no-end", "negative",
-      "without-launch", "before-recording", "without-work", "flows-without-start", "flows-without-end", "unbound-flows", "backward-flows"]);
+      "without-launch", "before-recording", "after-recording", "without-work", "flows-without-start", "flows-without-end", "unbound-flows", "backward-flows"]);
   const texts = factsOf(odd).map((fact) => fact.text);
-  for (const text of ["968 GPU activities without a launch", "1 launch without GPU activity", "1,545 flow ends without a start", "1 flow start without an end", "2 flow points bound to no slice"]) {
+  for (const text of ["968 GPU activities without a launch", "2 launches with GPU activity after the recording", "1 launch without GPU activity", "1,545 flow ends without a start", "1 flow start without an end", "2 flow points bound to no slice"]) {
     assert.ok(texts.includes(text), text);
   }
   for (const text of ["1,545 flow ends without a start", "1 flow start without an end"]) assert.equal(factsOf(odd).find((fact) => fact.text === text)?.problem, false);

@@ -391,6 +391,7 @@ export interface Fidelity {
   before_launch: number;
   without_launch: number;
   before_recording: number;
+  after_recording: number;
   without_work: number;
   no_end?: number;
   negative?: number;

@@ -26,6 +26,7 @@ export function factsOf(fidelity: Fidelity): Fact[] {
   if (fidelity.negative) facts.push({ text: `${plural(fidelity.negative, "negative duration")}`, problem: true, list: "negative" });
   if (fidelity.without_launch) facts.push({ text: `${plural(fidelity.without_launch, "GPU activity", "GPU activities")} without a launch`, problem: true, list: "without-launch" });
   if (fidelity.before_recording) facts.push({ text: `${plural(fidelity.before_recording, "GPU activity", "GPU activities")} from before the recording`, problem: false, list: "before-recording" });
+  if (fidelity.after_recording) facts.push({ text: `${formatCount(fidelity.after_recording)} ${fidelity.after_recording === 1 ? "launch" : "launches"} with GPU activity after the recording`, problem: false, list: "after-recording" });
   if (fidelity.without_work) facts.push({ text: `${formatCount(fidelity.without_work)} ${fidelity.without_work === 1 ? "launch" : "launches"} without GPU activity`, problem: false, list: "without-work" });
   // Usual: profilers cut flows at the ends of a recording and leave out calls. No figure rests on them.
   if (flows.without_start) facts.push({ text: `${plural(flows.without_start, "flow end")} without a start`, problem: false, list: "flows-without-start" });
@@ -43,7 +44,8 @@ export function sumFidelity(all: readonly Fidelity[]): Fidelity {
   return {
     slices: { read: sum((each) => each.slices.read), shown: sum((each) => each.slices.shown), dropped: sum((each) => each.slices.dropped) },
     on_lanes: sum((each) => each.on_lanes), before_launch: sum((each) => each.before_launch),
-    without_launch: sum((each) => each.without_launch), before_recording: sum((each) => each.before_recording), without_work: sum((each) => each.without_work),
+    without_launch: sum((each) => each.without_launch), before_recording: sum((each) => each.before_recording),
+    after_recording: sum((each) => each.after_recording), without_work: sum((each) => each.without_work),
     no_end: sum((each) => each.no_end ?? 0), negative: sum((each) => each.negative ?? 0), no_time: sum((each) => each.no_time ?? 0),
     events: sum((each) => each.events),
     lost: sum((each) => each.lost), repaired: sum((each) => each.repaired), instants: sum((each) => each.instants),
