@@ -73,8 +73,8 @@
 #define OPTION_MEMORY_LIMIT(at)                                                                                        \
     {                                                                                                                  \
         .name = "memory-limit", .kind = CLI_COUNT, .value = "BYTES", at,                                               \
-        .help = "memory for all events, such as 512M or 2Gi; the rest goes to a file in $TMPDIR, else /var/tmp or "     \
-                "/tmp; 0 is a quarter of the machine's"                                                                      \
+        .help = "memory for all events, such as 512M or 2Gi; the rest goes to a file in $TMPDIR, else /var/tmp or "    \
+                "/tmp; 0 is a quarter of the machine's"                                                                \
     }
 
 /* ---- how much is shown ---- */

@@ -84,7 +84,7 @@ static const char *const forms[GPU_DOUBTS] = {
                            "operator, range or step has them",
     [GPU_DOUBT_BEFORE] = "%llu of %llu GPU activities began before the recording, which lacks their launch: no "
                          "operator, range or step has them",
-    [GPU_DOUBT_AFTER] = "the recording ended before the GPU activities of %llu of %llu launches began",
+    [GPU_DOUBT_AFTER] = "%llu of %llu launches, the last of their process, have no GPU activity in the recording",
     [GPU_DOUBT_THINNED_GPU] = "GPU activities that were removed as too short when the trace was written, and are in no "
                               "figure: %llu",
     [GPU_DOUBT_THINNED] = "slices of the host that were removed as too short when the trace was written, whose time "

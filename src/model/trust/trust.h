@@ -33,7 +33,7 @@ typedef enum gpu_doubt_code {
     GPU_DOUBT_UNLINKED,    /* other activities without a launch that began within the recording */
     GPU_DOUBT_BEFORE,      /* activities that began before the recording, so that it lacks their launch */
     GPU_DOUBT_GUESSED,     /* activities whose correlation id several processes have; from here on only in `all` */
-    GPU_DOUBT_AFTER,       /* launches whose activities come after the end of the recording */
+    GPU_DOUBT_AFTER,       /* launches without activity at the end of the recording */
     GPU_DOUBT_THINNED_GPU, /* activities that `convert --min-duration` removed */
     GPU_DOUBT_THINNED,     /* the same of slices of the host */
     GPU_DOUBTS,

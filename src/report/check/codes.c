@@ -94,9 +94,10 @@ const hd_check_code check_codes[CHECK_CODES] = {
     [CHECK_GPU_BEFORE_RECORDING] = {"gpu-before-recording", "note",
                                     "a GPU activity that began before the recording, which lacks its launch",
                                     "it cannot be traced back to the code: begin recording earlier"},
-    [CHECK_GPU_AFTER_RECORDING] = {"gpu-after-recording", "note",
-                                   "a launch, copy or memset call whose GPU activity comes after the recording",
-                                   "figures do not include it: wait for the GPU before you end the recording"},
+    [CHECK_GPU_AFTER_RECORDING] =
+        {"gpu-after-recording", "note",
+         "a launch, copy or memset call without GPU activity, and so are all later ones of its process",
+         "figures do not include it: wait for the GPU before you end the recording"},
     [CHECK_LAUNCH_WITHOUT_GPU] = {"launch-without-gpu", "note",
                                   "a launch, copy or memset call whose correlation id no GPU activity has, though "
                                   "later ones of its process have theirs",

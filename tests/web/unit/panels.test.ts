@@ -36,7 +36,7 @@ test("every count of what is odd leads to a list", () => {
     ["no-time", "on-lanes", "before-launch", "ledger", "ledger", "no-end", "negative",
       "without-launch", "before-recording", "after-recording", "without-work", "flows-without-start", "flows-without-end", "unbound-flows", "backward-flows"]);
   const texts = factsOf(odd).map((fact) => fact.text);
-  for (const text of ["968 GPU activities without a launch", "2 launches with GPU activity after the recording", "1 launch without GPU activity", "1,545 flow ends without a start", "1 flow start without an end", "2 flow points bound to no slice"]) {
+  for (const text of ["968 GPU activities without a launch", "2 launches without GPU activity at the end of the recording", "1 launch without GPU activity", "1,545 flow ends without a start", "1 flow start without an end", "2 flow points bound to no slice"]) {
     assert.ok(texts.includes(text), text);
   }
   for (const text of ["1,545 flow ends without a start", "1 flow start without an end"]) assert.equal(factsOf(odd).find((fact) => fact.text === text)?.problem, false);

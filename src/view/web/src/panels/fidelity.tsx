@@ -19,7 +19,7 @@ const LISTS = [
   ["negative", "negative durations"], ["unbound-flows", "flow points bound to no slice"], ["backward-flows", "flows backward in time"],
   ["flows-without-start", "flow ends without a start"], ["flows-without-end", "flow starts without an end"],
   ["without-launch", "GPU activities without a launch"], ["before-recording", "GPU activities from before the recording"],
-  ["after-recording", "launches with GPU activity after the recording"], ["without-work", "launches without GPU activity"],
+  ["after-recording", "launches without GPU activity at the end of the recording"], ["without-work", "launches without GPU activity"],
   ["no-time", "events without a time"], ["ledger", "the ledger: lost and repaired"],
 ] as const;
 type ListName = (typeof LISTS)[number][0];

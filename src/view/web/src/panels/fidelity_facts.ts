@@ -26,7 +26,7 @@ export function factsOf(fidelity: Fidelity): Fact[] {
   if (fidelity.negative) facts.push({ text: `${plural(fidelity.negative, "negative duration")}`, problem: true, list: "negative" });
   if (fidelity.without_launch) facts.push({ text: `${plural(fidelity.without_launch, "GPU activity", "GPU activities")} without a launch`, problem: true, list: "without-launch" });
   if (fidelity.before_recording) facts.push({ text: `${plural(fidelity.before_recording, "GPU activity", "GPU activities")} from before the recording`, problem: false, list: "before-recording" });
-  if (fidelity.after_recording) facts.push({ text: `${formatCount(fidelity.after_recording)} ${fidelity.after_recording === 1 ? "launch" : "launches"} with GPU activity after the recording`, problem: false, list: "after-recording" });
+  if (fidelity.after_recording) facts.push({ text: `${formatCount(fidelity.after_recording)} ${fidelity.after_recording === 1 ? "launch" : "launches"} without GPU activity at the end of the recording`, problem: false, list: "after-recording" });
   if (fidelity.without_work) facts.push({ text: `${formatCount(fidelity.without_work)} ${fidelity.without_work === 1 ? "launch" : "launches"} without GPU activity`, problem: false, list: "without-work" });
   // Usual: profilers cut flows at the ends of a recording and leave out calls. No figure rests on them.
   if (flows.without_start) facts.push({ text: `${plural(flows.without_start, "flow end")} without a start`, problem: false, list: "flows-without-start" });
