@@ -12,6 +12,7 @@
 
 #include "heddle/analysis/launches.h"
 #include "heddle/format.h"
+#include "heddle/gpus.h"
 #include "heddle/table.h"
 #include "heddle/version.h"
 
@@ -141,9 +142,9 @@ static bool find_next_to(char *out, size_t size, const char *path, const char *n
     return length > 0 && (size_t)length < size && access(out, F_OK) == 0;
 }
 
-static void note_file(const char *path)
+static void note_file(const char *what, const char *path)
 {
-    fputs("note: kernels are classified and grouped by ", stderr);
+    fprintf(stderr, "note: %s by ", what);
     print_safe(path);
     fputs("\n", stderr);
 }
@@ -151,30 +152,34 @@ static void note_file(const char *path)
 /* A file of the user that an option gives, else NAME in the folder of the first operand that has one, or next to it, else
  * that of the configuration. A note names a file that no option gives: that of a folder with --quiet as well, since it
  * may have come with a trace. NULL: none, also for "none". */
-static const char *user_file(char out[PATH_MAX], const cli_run *run, const char *given, const char *name)
+static const char *user_file(char out[PATH_MAX], const cli_run *run, const char *given, const char *name,
+                             const char *what)
 {
     if (given) return strcmp(given, "none") == 0 ? NULL : given;
     for (int i = 0; i < run->operand_count && !run->command->operands_are_command; i++) {
         if (!find_next_to(out, PATH_MAX, run->operands[i], name)) continue;
-        note_file(out);
+        note_file(what, out);
         return out;
     }
     if (!cli_config_file(out, PATH_MAX, name)) return NULL;
-    if (!run->global.quiet) note_file(out);
+    if (!run->global.quiet) note_file(what, out);
     return out;
 }
 
-static hd_status read_groups(cli_run *run)
+static hd_status read_user_files(cli_run *run)
 {
     char path[PATH_MAX];
-    const char *file = user_file(path, run, run->global.groups, "groups.toml");
-    return file ? hd_class_rules_read(file, &run->err) : HD_OK;
+    const char *file = user_file(path, run, run->global.groups, "groups.toml", "kernels are classified and grouped");
+    hd_status status = file ? hd_class_rules_read(file, &run->err) : HD_OK;
+    if (status != HD_OK) return status;
+    file = user_file(path, run, run->global.ops, "ops.toml", "FLOP of operators are given");
+    return file ? hd_ops_read(file, &run->err) : HD_OK;
 }
 
 static int run_command(cli_run *run)
 {
     int status = check_output(run);
-    if (status == CLI_OK && read_groups(run) != HD_OK) status = CLI_FAILED;
+    if (status == CLI_OK && read_user_files(run) != HD_OK) status = CLI_FAILED;
     if (status == CLI_OK) status = run->command->run(run);
     /* 2 without an error is the exit status of a command that was run. */
     if (status == CLI_USAGE && run->err.status != HD_OK) return wrong_usage(run);

@@ -37,6 +37,13 @@ const cli_option cli_global_options[] = {
              "patterns = [\"...\"], parent, class, for --by group. Or a shipped table: aiter, megatron, sglang, "
              "transformer-engine, vllm. Default: groups.toml next to an operand or in it, else "
              "~/.config/heddle/groups.toml; none: no file"},
+    {.name = "ops",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offer = "<files>",
+     .field = offsetof(cli_globals, ops),
+     .help = "FLOP and bytes of your own operators, as formulas of the sizes of their inputs: tables [[op]] in TOML of "
+             "names, shapes, flop, bytes, kind. Default: ops.toml, as groups.toml above"},
     {.name = "help", .letter = 'h', .kind = CLI_FLAG, .field = offsetof(cli_globals, help), .help = "show this help"},
     {.name = "version",
      .letter = 'V',
