@@ -31,6 +31,11 @@ hd_status hd_gpus_add_text(hd_gpus *gpus, const char *text, size_t size, const c
 /* The same from a file, plain or compressed. Errors: IO and DAMAGED as well. */
 hd_status hd_gpus_add_file(hd_gpus *gpus, const char *path, hd_error *err);
 
+/* Reads FLOP and bytes of custom operators, which precede the built-in formulas for all traces of the process: tables
+ * [[op]] in TOML of names, shapes, flop, bytes and kind (docs/reports/definitions.md, "flops"). Call it before any
+ * analysis. A failure adds nothing. Errors: IO; DAMAGED; FORMAT, with the line; LIMIT; MEMORY. */
+hd_status hd_ops_read(const char *path, hd_error *err);
+
 #ifdef __cplusplus
 }
 #endif

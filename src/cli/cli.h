@@ -151,7 +151,8 @@ typedef struct cli_globals {
     bool wide;
     bool help;
     bool version;       /* before the command only */
-    const char *groups; /* NULL: groups.toml of the user's configuration, if there is one */
+    const char *groups; /* NULL: groups.toml next to an operand, or of the user's configuration */
+    const char *ops;    /* likewise ops.toml */
     int color;          /* cli_color */
 } cli_globals;
 

@@ -6,11 +6,13 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include "heddle/analysis/launches.h"
 #include "heddle/format.h"
+#include "heddle/gpus.h"
 #include "heddle/table.h"
 #include "heddle/version.h"
 
@@ -127,21 +129,57 @@ static int check_output(cli_run *run)
     return status;
 }
 
-/* Of --groups, else of the user's configuration: a note names that file, since figures of classes may depend on it. */
-static hd_status read_groups(cli_run *run)
+/* In the folder `path`, or next to the file. */
+static bool find_next_to(char *out, size_t size, const char *path, const char *name)
+{
+    struct stat info;
+    if (stat(path, &info) != 0) return false;
+    const char *slash = strrchr(path, '/'), *separator = "/";
+    size_t folder = slash ? (size_t)(slash + 1 - path) : 0;
+    if (S_ISDIR(info.st_mode)) folder = strlen(path);
+    if (!folder || path[folder - 1] == '/') separator = "";
+    int length = snprintf(out, size, "%.*s%s%s", (int)folder, path, separator, name);
+    return length > 0 && (size_t)length < size && access(out, F_OK) == 0;
+}
+
+static void note_file(const char *what, const char *path)
+{
+    fprintf(stderr, "note: %s by ", what);
+    print_safe(path);
+    fputs("\n", stderr);
+}
+
+/* A file of the user that an option gives, else NAME in the folder of the first operand that has one, or next to it, else
+ * that of the configuration. A note names a file that no option gives: that of a folder with --quiet as well, since it
+ * may have come with a trace. NULL: none, also for "none". */
+static const char *user_file(char out[PATH_MAX], const cli_run *run, const char *given, const char *name,
+                             const char *what)
+{
+    if (given) return strcmp(given, "none") == 0 ? NULL : given;
+    for (int i = 0; i < run->operand_count && !run->command->operands_are_command; i++) {
+        if (!find_next_to(out, PATH_MAX, run->operands[i], name)) continue;
+        note_file(what, out);
+        return out;
+    }
+    if (!cli_config_file(out, PATH_MAX, name)) return NULL;
+    if (!run->global.quiet) note_file(what, out);
+    return out;
+}
+
+static hd_status read_user_files(cli_run *run)
 {
     char path[PATH_MAX];
-    const char *file = run->global.groups;
-    if (!file && cli_config_file(path, sizeof path, "groups.toml")) file = path;
-    if (!file) return HD_OK;
-    if (file == path && !run->global.quiet) fprintf(stderr, "note: kernels are grouped by %s\n", path);
-    return hd_class_rules_read(file, &run->err);
+    const char *file = user_file(path, run, run->global.groups, "groups.toml", "kernels are classified and grouped");
+    hd_status status = file ? hd_class_rules_read(file, &run->err) : HD_OK;
+    if (status != HD_OK) return status;
+    file = user_file(path, run, run->global.ops, "ops.toml", "FLOP of operators are given");
+    return file ? hd_ops_read(file, &run->err) : HD_OK;
 }
 
 static int run_command(cli_run *run)
 {
     int status = check_output(run);
-    if (status == CLI_OK && read_groups(run) != HD_OK) status = CLI_FAILED;
+    if (status == CLI_OK && read_user_files(run) != HD_OK) status = CLI_FAILED;
     if (status == CLI_OK) status = run->command->run(run);
     /* 2 without an error is the exit status of a command that was run. */
     if (status == CLI_USAGE && run->err.status != HD_OK) return wrong_usage(run);

@@ -32,11 +32,18 @@ const cli_option cli_global_options[] = {
      .value = "FILE",
      .offer = "<files>",
      .field = offsetof(cli_globals, groups),
-     .help =
-         "lines \"communication: PATTERN\", or compute, copy, AllReduce …: kernels of these names have this class; "
-         "these lines go before the rules of heddle formats --classes. Or tables [[group]] in TOML: name, "
-         "patterns = [\"...\"], parent, class, for --by group (default: ~/.config/heddle/groups.toml). Or a shipped "
-         "table: aiter, megatron, sglang, transformer-engine, vllm"},
+     .help = "lines \"communication: PATTERN\", or compute, copy, AllReduce …: kernels of these names have this class; "
+             "these lines go before the rules of heddle formats --classes. Or tables [[group]] in TOML: name, "
+             "patterns = [\"...\"], parent, class, for --by group. Or a shipped table: aiter, megatron, sglang, "
+             "transformer-engine, vllm. Default: groups.toml next to an operand or in it, else "
+             "~/.config/heddle/groups.toml; none: no file"},
+    {.name = "ops",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offer = "<files>",
+     .field = offsetof(cli_globals, ops),
+     .help = "FLOP and bytes of your own operators, as formulas of the sizes of their inputs: tables [[op]] in TOML of "
+             "names, shapes, flop, bytes, kind. Default: ops.toml, as groups.toml above"},
     {.name = "help", .letter = 'h', .kind = CLI_FLAG, .field = offsetof(cli_globals, help), .help = "show this help"},
     {.name = "version",
      .letter = 'V',

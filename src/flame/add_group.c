@@ -209,7 +209,7 @@ static hd_status own_group_node(uint32_t *out, flame_adder *a, const flame_place
     static const char none[] = "[no group]";
     if (place->gpu_row == UINT64_MAX) return group_node(out, a, none, sizeof none - 1);
     uint32_t name = hd_event_at(a->trace, HD_KIND_SLICE, place->gpu_row).name;
-    const char *group = a->group_of[name] ? none : gpu_group_of_kernel(hd_trace_string(a->trace, name));
+    const char *group = a->group_of[name] ? none : gpu_group_path(gpu_group_of_kernel(hd_trace_string(a->trace, name)));
     if (!group) group = none;
     if (!a->group_of[name]) HD_TRY(group_node(&a->group_of[name], a, group, strlen(group)));
     *out = a->group_of[name];

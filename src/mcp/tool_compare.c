@@ -34,7 +34,7 @@ static const char *verdict_name(hd_diff_verdict verdict)
 /* The most wanted tables first, so that a small answer has them. */
 static hd_status add_diff(mcp_call *call, const hd_diff *diff, hd_error *err)
 {
-    static const char *const order[] = {"step", "reasons", "rows", "parts", "counts", "differs", "sides"};
+    static const char *const order[] = {"step", "reasons", "rows", "parts", "groups", "counts", "differs", "sides"};
     mcp_put_text(&call->answer->head, "verdict", verdict_name(hd_diff_verdict_of(diff)));
     mcp_put_text(&call->answer->head, "says", hd_diff_sentence(diff));
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {

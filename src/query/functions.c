@@ -148,7 +148,7 @@ static void kernel_group(sqlite3_context *context, int count, sqlite3_value **va
     hd_string text = text_of(values[0]);
     uint64_t hash;
     const hd_memo_value *found = hd_memo_find(&hash, known, text.data, text.size);
-    const char *group = found ? remembered(found) : gpu_group_of_kernel(text);
+    const char *group = found ? remembered(found) : gpu_group_path(gpu_group_of_kernel(text));
     if (!found) hd_memo_add(known, hash, text.data, text.size, to_remember(group, 0));
     if (group) sqlite3_result_text(context, group, -1, SQLITE_STATIC);
 }

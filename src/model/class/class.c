@@ -83,6 +83,7 @@ enum { RULES = sizeof rules / sizeof *rules };
 static struct own_rules {
     rule *list;
     size_t count, capacity;
+    char *file; /* that was read */
 } own;
 
 /* The first of these that the letters of a text contain. */
@@ -312,7 +313,7 @@ static bool has_tables(const char *text, size_t size)
     return false;
 }
 
-hd_status hd_class_rules_read(const char *path, hd_error *err)
+static hd_status read_rules(const char *path, hd_error *err)
 {
     hd_input *input;
     hd_line line;
@@ -334,6 +335,21 @@ hd_status hd_class_rules_read(const char *path, hd_error *err)
     hd_lines_deinit(&lines);
     hd_input_close(input);
     return status == HD_END ? HD_OK : status;
+}
+
+hd_status hd_class_rules_read(const char *path, hd_error *err)
+{
+    HD_TRY(read_rules(path, err));
+    char *file = strdup(path);
+    if (!file) return HD_NOMEM(err);
+    free(own.file);
+    own.file = file;
+    return HD_OK;
+}
+
+const char *gpu_class_rules_file(void)
+{
+    return own.file;
 }
 
 /* ---- listing ---- */

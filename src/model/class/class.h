@@ -34,22 +34,31 @@ gpu_class gpu_class_of_kernel(hd_string name);
 /* The collective in a kernel's name or any other text, "allreduce", "_allgather_base". */
 gpu_collective gpu_collective_of(hd_string text);
 
-/* The user's group of a kernel, with its parents: "model/attention"; NULL: none. Static. groups.c */
-const char *gpu_group_of_kernel(hd_string name);
-bool gpu_has_groups(void);
+/* The user's group of a kernel by its name: a number in the order of the file; HD_NONE: none. groups.c */
+uint32_t gpu_group_of_kernel(hd_string name);
+/* With its parents: "model/attention"; NULL for HD_NONE. Static. */
+const char *gpu_group_path(uint32_t number);
+uint32_t gpu_group_count(void); /* 0: no groups are defined */
+/* The file or shipped table that hd_class_rules_read has read last; NULL: none. class.c */
+const char *gpu_class_rules_file(void);
 
-/* How the user's groups fit the kernels of a report. Begin with zeros. groups.c */
+/* The groups of a trace's names, each evaluated once. */
 enum { GPU_GROUP_NOTES = 2 };
-typedef struct gpu_group_fit {
-    bool *is_used;  /* by pattern: it matches a kernel, whether or not it decides the group */
+typedef struct gpu_group_names {
+    const hd_trace *trace;
+    uint32_t *by_name; /* by string: group + 2, 1: none, 0: not evaluated */
+    /* of gpu_group_names_notes */
+    bool *is_used;  /* by pattern: it matches a name, whether or not it decides the group */
     size_t claimed; /* names that patterns of two groups match */
     char example[700], notes[GPU_GROUP_NOTES][1000];
-} gpu_group_fit;
-/* A name of kernels, once; nothing is noted on a shipped table. false: no memory. */
-bool gpu_group_fit_add(gpu_group_fit *fit, hd_string name);
-/* Appends notes, which are of fit: patterns that match no kernel; names of two groups, and which group has them. */
-size_t gpu_group_fit_notes(const char **out, gpu_group_fit *fit);
-void gpu_group_fit_deinit(gpu_group_fit *fit);
+} gpu_group_names;
+bool gpu_group_names_init(gpu_group_names *names, const hd_trace *trace); /* false: no memory */
+void gpu_group_names_deinit(gpu_group_names *names);
+uint32_t gpu_group_of_string(gpu_group_names *names, uint32_t string); /* HD_NONE: none */
+/* Appends notes, which are of names: patterns that match none of the names that were evaluated, and names of two groups
+ * with the one that has them. None on a shipped table, which has the names of several versions, in an order that is
+ * meant. false: no memory. */
+bool gpu_group_names_notes(const char **out, gpu_group_names *names);
 
 /* Classes of a trace's activities, each name evaluated once: all users of the same launches share them. One thread at a
  * time. */

@@ -22,6 +22,7 @@ enum { GROUP_DEPTH = 16, GROUP_LIMIT = 1000, PATTERN_LIMIT = 10000, PATH_BYTES =
 typedef struct group {
     hd_json_span name, parent; /* parent: empty, a group's name, or any */
     char path[PATH_BYTES];
+    uint32_t number; /* of the first group of this path */
 } group;
 
 typedef struct group_pattern {
@@ -161,6 +162,8 @@ static hd_status read_tables(reader *r)
             return hd_error_set(r->toml.err, HD_ERR_LIMIT, r->toml.name, HD_OFFSET_NONE, "a name over %d bytes",
                                 PATH_BYTES);
         HD_TRY(find_path(r, &own.list[i]));
+        uint32_t *number = &own.list[i].number;
+        for (*number = 0; strcmp(own.list[*number].path, own.list[i].path) != 0;) ++*number;
     }
     return HD_OK;
 }
@@ -209,9 +212,14 @@ hd_status class_read_shipped(const char *name, hd_error *err)
                         names);
 }
 
-bool gpu_has_groups(void)
+uint32_t gpu_group_count(void)
 {
-    return own.pattern_count > 0;
+    return own.pattern_count ? (uint32_t)own.count : 0;
+}
+
+const char *gpu_group_path(uint32_t number)
+{
+    return number == HD_NONE ? NULL : own.list[number].path;
 }
 
 typedef struct kernel_name {
@@ -238,43 +246,66 @@ static void shorten(kernel_name *out, hd_string name)
     out->size = hd_name_short(out->text, hd_name_plain(name));
 }
 
-const char *gpu_group_of_kernel(hd_string whole)
+uint32_t gpu_group_of_kernel(hd_string whole)
 {
     kernel_name name;
-    if (!own.pattern_count) return NULL;
+    if (!own.pattern_count) return HD_NONE;
     shorten(&name, whole);
     size_t at = next_match(&name, 0);
-    return at < own.pattern_count ? own.list[own.patterns[at].group].path : NULL;
+    return at < own.pattern_count ? own.list[own.patterns[at].group].number : HD_NONE;
 }
 
-/* ---- notes ---- */
+/* ---- names of a trace ---- */
+
+bool gpu_group_names_init(gpu_group_names *names, const hd_trace *trace)
+{
+    *names = (gpu_group_names){.trace = trace};
+    names->by_name = calloc((size_t)hd_trace_string_count(trace) + 1, sizeof *names->by_name);
+    return names->by_name;
+}
+
+void gpu_group_names_deinit(gpu_group_names *names)
+{
+    free(names->by_name);
+    free(names->is_used);
+    *names = (gpu_group_names){0};
+}
+
+uint32_t gpu_group_of_string(gpu_group_names *names, uint32_t string)
+{
+    if (string == HD_STRING_NONE) return HD_NONE;
+    uint32_t *known = &names->by_name[string];
+    if (!*known) *known = gpu_group_of_kernel(hd_trace_string(names->trace, string)) + 2; /* HD_NONE + 2 is 1 */
+    return *known - 2;
+}
 
 enum { NOTE_NAME = 100, NOTE_PATTERNS = 3 }; /* longer names are counted, not shown */
 
-bool gpu_group_fit_add(gpu_group_fit *fit, hd_string whole)
+static void note_name(gpu_group_names *fit, hd_string whole)
 {
     kernel_name name;
-    if (own.is_shipped) return true; /* it has the names of several versions, in an order that is meant */
-    if (!fit->is_used && !(fit->is_used = calloc(own.pattern_count + 1, sizeof *fit->is_used))) return false;
     shorten(&name, whole);
     size_t first = next_match(&name, 0), other = own.pattern_count;
     for (size_t at = first; at < own.pattern_count; at = next_match(&name, at + 1)) {
         fit->is_used[at] = true;
         if (other == own.pattern_count && own.patterns[at].group != own.patterns[first].group) other = at;
     }
-    if (other == own.pattern_count) return true;
+    if (other == own.pattern_count) return;
     fit->claimed++;
     if (!*fit->example && name.size <= NOTE_NAME)
         snprintf(fit->example, sizeof fit->example, ": %.*s is in %s, not in %s", (int)name.size, name.text,
                  own.list[own.patterns[first].group].path, own.list[own.patterns[other].group].path);
-    return true;
 }
 
-size_t gpu_group_fit_notes(const char **out, gpu_group_fit *fit)
+bool gpu_group_names_notes(const char **out, gpu_group_names *fit)
 {
-    size_t count = 0, unused = 0, shown = 0;
+    size_t unused = 0, shown = 0;
     char list[NOTE_PATTERNS * (NOTE_NAME + 2) + 1] = "";
-    for (size_t i = 0; fit->is_used && i < own.pattern_count; i++) {
+    if (own.is_shipped || !own.pattern_count) return true;
+    if (!(fit->is_used = calloc(own.pattern_count, sizeof *fit->is_used))) return false;
+    for (uint32_t i = 0; i < hd_trace_string_count(fit->trace); i++)
+        if (fit->by_name[i]) note_name(fit, hd_trace_string(fit->trace, i));
+    for (size_t i = 0; i < own.pattern_count; i++) {
         if (fit->is_used[i]) continue;
         unused++;
         if (shown == NOTE_PATTERNS || strlen(own.patterns[i].glob) > NOTE_NAME) continue;
@@ -283,19 +314,13 @@ size_t gpu_group_fit_notes(const char **out, gpu_group_fit *fit)
     if (unused) {
         snprintf(fit->notes[0], sizeof fit->notes[0], "%zu of %zu patterns of --groups match no kernel here%s%s",
                  unused, own.pattern_count, list, unused > shown && shown ? ", ..." : "");
-        out[count++] = fit->notes[0];
+        *out++ = fit->notes[0];
     }
     if (fit->claimed) {
         snprintf(fit->notes[1], sizeof fit->notes[1],
                  "patterns of several groups match %zu kernel name%s, and the first in the file counts%s", fit->claimed,
                  fit->claimed == 1 ? "" : "s", fit->example);
-        out[count++] = fit->notes[1];
+        *out++ = fit->notes[1];
     }
-    return count;
-}
-
-void gpu_group_fit_deinit(gpu_group_fit *fit)
-{
-    free(fit->is_used);
-    *fit = (gpu_group_fit){0};
+    return true;
 }

@@ -41,8 +41,11 @@ hd_status gpu_sweep_run(gpu_sweep *sweep, const gpu_piece *pieces, size_t count,
     for (size_t p = 0; p < count; p++) {
         stretch.window = pieces[p].window;
         for (stretch.start = pieces[p].start; stretch.start < pieces[p].end; stretch.start = stretch.end) {
-            for (; next < sweep->count && sweep->edges[next].time <= stretch.start; next++)
-                stretch.running[sweep->edges[next].kind] += (uint32_t)sweep->edges[next].change;
+            for (; next < sweep->count && sweep->edges[next].time <= stretch.start; next++) {
+                const gpu_edge *edge = &sweep->edges[next];
+                stretch.running[edge->kind % GPU_KINDS] += (uint32_t)edge->change;
+                if (sweep->each) sweep->each[edge->kind] += (uint32_t)edge->change;
+            }
             stretch.end = next < sweep->count && sweep->edges[next].time < pieces[p].end ? sweep->edges[next].time
                                                                                          : pieces[p].end;
             HD_TRY(found(user, &stretch, err));

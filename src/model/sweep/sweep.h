@@ -5,7 +5,7 @@
 #include "model/scope/scope.h"
 #include "model/steps/steps.h"
 
-/* The begin (change 1) or end (-1) of an event in one of up to GPU_KINDS kinds. */
+/* The begin (change 1) or end (-1) of an event of a kind, which is kind % GPU_KINDS for gpu_stretch. */
 enum { GPU_KINDS = 4 };
 typedef struct gpu_edge {
     int64_t time;
@@ -18,6 +18,7 @@ typedef struct gpu_sweep {
     gpu_edge *edges;
     size_t count, capacity;
     uint64_t large;
+    uint32_t *each; /* by whole kind: how many run during a stretch; zeros of the caller. NULL: all kinds < GPU_KINDS */
 } gpu_sweep;
 
 /* [start, end); nothing if that is empty. false: no memory. */

@@ -292,6 +292,17 @@ static hd_status add_figures(diff_maker *m, hd_error *err)
     return keep(m, b, err);
 }
 
+static hd_status add_groups(diff_maker *m, hd_error *err)
+{
+    hd_table_builder *b;
+    if (!gpu_group_count()) return HD_OK;
+    HD_TRY(report_builder(&b, &diff_about, "groups", err));
+    hd_status status = diff_groups_put(b, m, err);
+    if (status == HD_OK) return keep(m, b, err);
+    hd_table_builder_free(b);
+    return status;
+}
+
 static hd_status add_rows(diff_maker *m, hd_error *err)
 {
     hd_table_builder *b;
@@ -412,6 +423,7 @@ static hd_status make(diff_maker *m, const hd_diff_options *o, hd_error *err)
     HD_TRY(add_parts(m, err));
     HD_TRY(add_counts(m, err));
     HD_TRY(add_figures(m, err));
+    HD_TRY(add_groups(m, err));
     HD_TRY(add_rows(m, err));
     HD_TRY(add_differs(m, err));
     hd_table_builder *reasons = m->reasons;

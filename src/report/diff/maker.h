@@ -28,6 +28,8 @@ bool diff_is_beyond(const diff_change *change, const diff_maker *m);
 hd_status diff_rows_find(diff_maker *m, hd_error *err);
 /* The rows of the table: those that are noise only with m->all. */
 void diff_rows_put(hd_table_builder *out, const diff_maker *m);
+/* A row for each of the user's groups: by_group.c. */
+hd_status diff_groups_put(hd_table_builder *out, diff_maker *m, hd_error *err);
 
 /* Cells. A time that is not finite, and HD_NONE, are null. */
 void diff_add_ns(hd_table_builder *out, double value);

@@ -124,6 +124,29 @@ static void put_json(hd_json_out *out, const hd_diff *diff)
     static const char *const parts[] = {"part",           "part",        "before_ns", "before",          "after_ns",
                                         "after",          "change_ns",   "change",    "before_total_ns", "before_total",
                                         "after_total_ns", "after_total", NULL};
+    static const char *const groups[] = {"group",
+                                         "group",
+                                         "before_ns",
+                                         "before",
+                                         "after_ns",
+                                         "after",
+                                         "change_ns",
+                                         "change",
+                                         "low_ns",
+                                         "low",
+                                         "high_ns",
+                                         "high",
+                                         "calls_before",
+                                         "calls_before",
+                                         "calls_after",
+                                         "calls_after",
+                                         "before_total_ns",
+                                         "before_total",
+                                         "after_total_ns",
+                                         "after_total",
+                                         "verdict",
+                                         "verdict",
+                                         NULL};
     static const char *const rows[] = {"kind",
                                        "kind",
                                        "name",
@@ -193,6 +216,7 @@ static void put_json(hd_json_out *out, const hd_diff *diff)
     put_step(out, diff);
     hd_json_put_text(out, ",\n  \"parts_of\": \"mean step\"");
     put_table(out, diff, "parts", "parts", parts);
+    if (hd_diff_table(diff, "groups")) put_table(out, diff, "groups", "groups", groups);
     put_table(out, diff, "counts", "counts", differs);
     put_table(out, diff, "figures", "figures", figures);
     put_table(out, diff, "rows", "rows", rows);
@@ -263,6 +287,7 @@ static const struct narrow_about {
      "What makes up the change, per step",
      {"kind", "name", "name_after", "matched", "before", "after", "change", "verdict"}},
     {"parts", "Of which the mean step is made; they add up to it", {"part", "before", "after", "change"}},
+    {"groups", "GPU activities by group, per step", {"group", "before", "after", "change", "verdict"}},
     {"counts", "Counts per step", {"what", "before", "after"}},
     {"figures",
      "Figures of a step, with what they rest on",
@@ -275,7 +300,7 @@ hd_status hd_diff_narrow(hd_table **out, const hd_diff *diff, const char *name, 
 {
     for (size_t i = 0; i < sizeof narrows / sizeof *narrows; i++) {
         const hd_table *table = hd_diff_table(diff, name);
-        if (strcmp(narrows[i].name, name) == 0)
+        if (table && strcmp(narrows[i].name, name) == 0)
             return narrow(out, table, narrows[i].columns, hd_table_row_count(table), err);
     }
     return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "no table of a diff: %s", name);
@@ -286,7 +311,7 @@ enum { MARKDOWN_ROWS = 15 };
 static hd_status put_markdown_table(hd_sink sink, const hd_diff *diff, const struct narrow_about *about, hd_error *err)
 {
     const hd_table *table = hd_diff_table(diff, about->name);
-    size_t rows = hd_table_row_count(table), shown = rows < MARKDOWN_ROWS ? rows : MARKDOWN_ROWS;
+    size_t rows = table ? hd_table_row_count(table) : 0, shown = rows < MARKDOWN_ROWS ? rows : MARKDOWN_ROWS;
     hd_table *few;
     char more[80];
     if (!rows) return HD_OK;

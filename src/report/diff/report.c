@@ -52,6 +52,20 @@ static const hd_report_column parts_columns[] = {
     {"after_total", HD_VALUE_DURATION, "likewise"},
     {0}};
 
+static const hd_report_column groups_columns[] = {
+    {"group", HD_VALUE_STRING, "of --groups FILE, its parents first: model/attention; null: of no group"},
+    {"before", HD_VALUE_DURATION, "mean per step of the durations of its activities"},
+    {"after", HD_VALUE_DURATION, "likewise"},
+    {"change", HD_VALUE_DURATION, "after - before"},
+    {"low", HD_VALUE_DURATION, "of the interval of the change; null: too few steps"},
+    {"high", HD_VALUE_DURATION, "likewise"},
+    {"calls_before", HD_VALUE_DECIMAL, "activities per step"},
+    {"calls_after", HD_VALUE_DECIMAL, "likewise"},
+    {"before_total", HD_VALUE_DURATION, "sum over the steps that were compared"},
+    {"after_total", HD_VALUE_DURATION, "likewise"},
+    {"verdict", HD_VALUE_STRING, "slower, faster, noise; null: too few steps"},
+    {0}};
+
 static const hd_report_column counts_columns[] = {
     {"what", HD_VALUE_STRING, "launches, kernels, copies, syncs, copied_bytes"},
     {"before", HD_VALUE_DECIMAL, "mean per step; copied_bytes: null if a copy does not have its bytes"},
@@ -110,6 +124,7 @@ static const hd_report_table_about tables[] = {
     {"rows", "what makes up the change, the largest first", rows_columns},
     {"step", "the time of a step, one row", step_columns},
     {"parts", "what the mean step is made of", parts_columns},
+    {"groups", "only with --groups: GPU activities by group, the largest change first", groups_columns},
     {"counts", "of a step; counts have no noise", counts_columns},
     {"figures", "of a step, each with what it rests on", figures_columns},
     {"steps", "each step on each device", steps_columns},
@@ -163,6 +178,7 @@ hd_status hd_diff_report(hd_report *out, const hd_diff *diff, hd_error *err)
     *out = (hd_report){0};
     for (const hd_report_table_about *about = tables; about->name; about++) {
         const hd_table *table = hd_diff_table(diff, about->name);
+        if (!table) continue;
         hd_status status = hd_table_head(&out->tables[out->table_count], table, hd_table_row_count(table), err);
         if (status != HD_OK) {
             hd_report_free(out);

@@ -4,7 +4,7 @@
 
 #include "heddle/analysis/diff.h"
 
-enum { DIFF_TABLES = 10 };
+enum { DIFF_TABLES = 11 };
 
 struct hd_diff {
     hd_table *tables[DIFF_TABLES]; /* owned */

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory/vector.h"
+#include "model/class/class.h"
 #include "model/host/waits.h"
 #include "report/gpu/gpu.h"
 
@@ -25,6 +26,18 @@ typedef struct level_key {
 } level_key;
 GPU_KEY_END
 
+/* Of a part of a window: what the user's groups (HD_NONE: none) have of it. */
+GPU_KEY
+typedef struct share_key {
+    uint32_t window, part, group, zero;
+} share_key;
+GPU_KEY_END
+
+typedef struct share {
+    uint64_t works;
+    int64_t time, work_time;
+} share;
+
 typedef struct breakdown {
     gpu_scope scope;
     const gpu_trust *trust;
@@ -35,8 +48,58 @@ typedef struct breakdown {
     gpu_groups levels;
     int64_t *level_time; /* by group */
     size_t level_capacity;
-    hd_table_builder *breakdown, *overlap, *concurrency;
+    gpu_group_names names;
+    gpu_groups shares; /* while there are groups of the user */
+    share *share_list; /* by share */
+    size_t share_capacity;
+    uint32_t *each; /* of the sweep: kinds are class + GPU_KINDS * group */
+    hd_table_builder *breakdown, *overlap, *concurrency, *groups;
 } breakdown;
+
+/* ---- groups of the user ---- */
+
+/* NULL: no memory. */
+static share *share_of(breakdown *b, uint32_t window, gpu_part part, uint32_t group)
+{
+    const share_key key = {window, part, group, 0};
+    uint32_t count = b->shares.count, at = gpu_group(&b->shares, &key);
+    if (at == HD_NONE || !hd_grow((void **)&b->share_list, &b->share_capacity, at, sizeof *b->share_list)) return NULL;
+    if (at == count) b->share_list[at] = (share){0};
+    return &b->share_list[at];
+}
+
+static const gpu_class class_of_part[] = {
+    [GPU_PART_COMPUTE] = GPU_COMPUTE, [GPU_PART_COMMUNICATION] = GPU_COMMUNICATION, [GPU_PART_COPY] = GPU_COPY};
+
+/* Among activities of a part's class, time belongs to the group that is first in the file, as among classes to compute.
+ * HD_NONE: those that run are in no group. */
+static uint32_t first_running(const breakdown *b, gpu_part part)
+{
+    for (uint32_t group = 0; part != GPU_PART_IDLE && group < gpu_group_count(); group++)
+        if (b->each[class_of_part[part] + GPU_KINDS * group]) return group;
+    return HD_NONE;
+}
+
+static hd_status add_groups(breakdown *b, hd_error *err)
+{
+    int64_t sum = 0, span = 0;
+    for (uint32_t i = 0; i < b->shares.count; i++) {
+        const share_key *key = gpu_group_key(&b->shares, i);
+        const gpu_window *w = &b->windows.windows[key->window];
+        const share *s = &b->share_list[i];
+        bool is_idle = key->part == GPU_PART_IDLE;
+        gpu_cells_device(b->groups, &b->scope, b->device, w->step);
+        hd_table_add_text(b->groups, is_idle ? "idle" : gpu_class_names[class_of_part[key->part]]);
+        hd_table_add_text(b->groups, gpu_group_path(key->group));
+        hd_table_add_int(b->groups, s->time);
+        gpu_cell_ratio(b->groups, s->time, w->length, 100);
+        gpu_cell_count(b->groups, s->works, !is_idle);
+        gpu_cell_time(b->groups, s->work_time, !is_idle);
+        sum += s->time;
+    }
+    for (uint32_t w = 0; w < b->windows.count; w++) span += b->windows.windows[w].length;
+    return !b->groups || sum == span ? HD_OK : gpu_broken("the time of all groups and of idle, in ns", sum, span, err);
+}
 
 /* ---- one device ---- */
 
@@ -53,6 +116,11 @@ static hd_status add_stretch(void *user, const gpu_stretch *stretch, hd_error *e
         return HD_NOMEM(err);
     if (level == count) b->level_time[level] = 0;
     b->level_time[level] += length;
+    if (!b->groups) return HD_OK;
+    gpu_part part = gpu_part_of(mask);
+    share *s = share_of(b, stretch->window, part, first_running(b, part));
+    if (!s) return HD_NOMEM(err);
+    s->time += length;
     return HD_OK;
 }
 
@@ -139,9 +207,22 @@ static hd_status add_concurrency(breakdown *b, hd_error *err)
     return sum == span ? HD_OK : gpu_broken("time with 0, 1, 2 … activities, in ns", sum, span, err);
 }
 
-static void sum_work(account *a, const gpu_work *work)
+static gpu_part part_of_class(gpu_class class)
 {
+    return gpu_part_of(1u << class);
+}
+
+static bool sum_work(breakdown *b, const gpu_work *work, uint32_t group)
+{
+    uint32_t window = gpu_window_of(&b->windows, work->start);
+    account *a = &b->accounts[window];
+    share *s = b->groups ? share_of(b, window, part_of_class(work->class), group) : NULL;
     int64_t time = gpu_duration(work);
+    if (b->groups && !s) return false;
+    if (s) {
+        s->works++;
+        s->work_time = gpu_sum(s->work_time, time);
+    }
     a->work_time = gpu_sum(a->work_time, time);
     if (work->launch == HD_NONE) {
         a->unlinked++;
@@ -151,6 +232,7 @@ static void sum_work(account *a, const gpu_work *work)
         a->before++;
         a->before_time = gpu_sum(a->before_time, time);
     }
+    return true;
 }
 
 static hd_status add_rows(breakdown *b, gpu_sweep *sweep, hd_error *err)
@@ -160,10 +242,13 @@ static hd_status add_rows(breakdown *b, gpu_sweep *sweep, hd_error *err)
     b->accounts = calloc((size_t)b->windows.count + 1, sizeof *b->accounts);
     if (!b->accounts) return HD_NOMEM(err);
     for (uint32_t i = 0; i < device->count; i++) {
-        const gpu_work *work = &b->scope.works[b->scope.order[device->first + i]];
+        uint32_t index = b->scope.order[device->first + i], group = HD_NONE;
+        const gpu_work *work = &b->scope.works[index];
         has_class[work->class] = true;
-        if (!gpu_sweep_add(sweep, work->start, work->end, work->class)) return HD_NOMEM(err);
-        if (work->is_listed) sum_work(&b->accounts[gpu_window_of(&b->windows, work->start)], work);
+        if (b->groups) group = gpu_group_of_string(&b->names, b->scope.launches->works[index].name);
+        uint32_t kind = work->class + GPU_KINDS * (group == HD_NONE ? gpu_group_count() : group);
+        if (!gpu_sweep_add(sweep, work->start, work->end, kind)) return HD_NOMEM(err);
+        if (work->is_listed && !sum_work(b, work, group)) return HD_NOMEM(err);
     }
     const gpu_spans *waits = &b->waits.list[b->device];
     for (size_t i = 0; i < waits->count; i++) {
@@ -174,16 +259,18 @@ static hd_status add_rows(breakdown *b, gpu_sweep *sweep, hd_error *err)
         HD_TRY(add_breakdown(b, w, err));
         add_overlap(b, w, has_class);
     }
+    HD_TRY(add_groups(b, err));
     return add_concurrency(b, err);
 }
 
 static hd_status add_device(breakdown *b, hd_error *err)
 {
-    gpu_sweep sweep = {.large = b->scope.large};
+    gpu_sweep sweep = {.large = b->scope.large, .each = b->each};
     hd_status status = gpu_windows_init(&b->windows, &b->scope, b->device, err);
     if (status == HD_OK) status = add_rows(b, &sweep, err);
     gpu_sweep_deinit(&sweep);
     gpu_groups_deinit(&b->levels);
+    gpu_groups_deinit(&b->shares);
     gpu_windows_deinit(&b->windows);
     free(b->accounts);
     b->accounts = NULL;
@@ -198,22 +285,38 @@ static hd_status add_tables(hd_report *out, breakdown *b, hd_error *err)
     HD_TRY(report_builder(&b->breakdown, &report_breakdown_about, "breakdown", err));
     HD_TRY(report_builder(&b->overlap, &report_breakdown_about, "overlap", err));
     HD_TRY(report_builder(&b->concurrency, &report_breakdown_about, "concurrency", err));
+    if (b->each) HD_TRY(report_builder(&b->groups, &report_breakdown_about, "groups", err));
     for (b->device = 0; b->device < b->scope.device_count; b->device++) HD_TRY(add_device(b, err));
     HD_TRY(gpu_add_kept(out, &b->breakdown, "", err));
     HD_TRY(gpu_add_kept(out, &b->overlap, "", err));
     HD_TRY(gpu_add_kept(out, &b->concurrency, "", err));
-    return gpu_add_notes(out, &report_breakdown_about, &b->scope, NULL, err);
+    HD_TRY(gpu_add_kept(out, &b->groups, "time", err));
+    const char *more[GPU_GROUP_NOTES + 1] = {NULL};
+    if (b->each && !gpu_group_names_notes(more, &b->names)) return HD_NOMEM(err);
+    return gpu_add_notes(out, &report_breakdown_about, &b->scope, more, err);
+}
+
+static hd_status init_groups(breakdown *b, const hd_trace *trace, hd_error *err)
+{
+    if (!gpu_group_count()) return HD_OK;
+    b->each = calloc(GPU_KINDS * ((size_t)gpu_group_count() + 1), sizeof *b->each);
+    return b->each && gpu_group_names_init(&b->names, trace) ? HD_OK : HD_NOMEM(err);
 }
 
 static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
 {
-    breakdown b = {.levels = {.key_size = sizeof(level_key)}};
+    breakdown b = {.levels = {.key_size = sizeof(level_key)}, .shares = {.key_size = sizeof(share_key)}};
     hd_status status = gpu_scope_init(&b.scope, input, options, GPU_BY_STEP, err);
     if (status == HD_OK) status = gpu_waits_init(&b.waits, &b.scope, err);
+    if (status == HD_OK) status = init_groups(&b, input->trace, err);
     if (status == HD_OK) status = add_tables(out, &b, err);
     hd_table_builder_free(b.breakdown);
     hd_table_builder_free(b.overlap);
     hd_table_builder_free(b.concurrency);
+    hd_table_builder_free(b.groups);
+    gpu_group_names_deinit(&b.names);
+    free(b.each);
+    free(b.share_list);
     free(b.level_time);
     gpu_waits_deinit(&b.waits);
     gpu_scope_deinit(&b.scope);
@@ -263,12 +366,26 @@ static const hd_report_column concurrency_columns[] = {
     {0},
 };
 
+static const hd_report_column groups_columns[] = {
+    GPU_COLUMNS_DEVICE,
+    {"part", HD_VALUE_STRING,
+     "compute; communication or copy, if exposed; idle: the times of a part add up to that of the table breakdown"},
+    {"group", HD_VALUE_STRING, "of --groups FILE, its parents first: model/attention; null: of no group"},
+    {"time", HD_VALUE_DURATION, "of the part; where several groups run, of the first in the file"},
+    {"share", HD_VALUE_DECIMAL, "percent of the span"},
+    {"works", HD_VALUE_COUNT, "the group's activities of this class that begin in it; null: idle"},
+    {"total", HD_VALUE_DURATION, "sum of their durations"},
+    {0},
+};
+
 static const hd_report_table_about tables[] = {
     {"breakdown", "a row per device: compute, exposed communication, exposed copies and idle add up to the span",
      breakdown_columns, HD_CHART_BARS, "rank,device,step", "compute,exposed_communication,exposed_copy,idle"},
     {"overlap", "which classes of work run at the same time", overlap_columns},
     {"concurrency", "for how long this number of activities runs at once", concurrency_columns, HD_CHART_BARS,
      "rank,device,step,running", "time"},
+    {"groups", "only with --groups: how the groups share the time of each part, and how much runs hidden",
+     groups_columns},
     GPU_NOTES,
     {0},
 };

@@ -228,6 +228,11 @@ hd_status gpu_add_notes(hd_report *out, const hd_report_about *about, const gpu_
         if (trust->doubts[i].count && !is_said) hd_table_add_text(builder, gpu_doubt_text(text, i, &trust->doubts[i]));
     }
     if (s->by & GPU_BY_STEP) hd_table_add_text(builder, gpu_step_note(s));
+    if (gpu_class_rules_file()) {
+        char text[400];
+        snprintf(text, sizeof text, "kernels are classified and grouped by %.300s", gpu_class_rules_file());
+        hd_table_add_text(builder, text);
+    }
     for (; more && *more; more++) hd_table_add_text(builder, *more);
     HD_TRY(report_add(out, builder, err));
     return report_set_trust(out, s->trace, trust, err);

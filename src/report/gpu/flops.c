@@ -2,6 +2,7 @@
  *
  * op_figures.c gives the figures of operators, peaks.c the peaks of their GPU, mfu.c sums up steps.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -35,8 +36,8 @@ typedef struct flops {
     gpu_peaks peaks;
     gpu_mfu mfu;
     gpu_op_figures of;
-    int64_t *op_time; /* by op; -1: it has no activity */
-    report_covered covered;
+    int64_t *op_time;            /* by op; -1: it has no activity */
+    report_covered covered, own; /* own: by the file of --ops */
     gpu_groups keys;
     sum *sums; /* by key */
     size_t sum_capacity;
@@ -55,8 +56,11 @@ static bool sum_work(flops *f)
         const gpu_work *work = &s->works[i];
         if (work->device == HD_NONE) continue;
         bool is_known = work->launch != HD_NONE && f->of.op_of[work->launch] != HD_NONE;
-        if (work->role == HD_ROLE_KERNEL && work->class == GPU_COMPUTE)
+        if (work->role == HD_ROLE_KERNEL && work->class == GPU_COMPUTE) {
+            bool is_own = is_known && f->of.figures[f->of.ops.list[f->of.op_of[work->launch]].user].is_own;
             report_cover(&f->covered, gpu_duration(work), is_known);
+            report_cover(&f->own, gpu_duration(work), is_own);
+        }
         if (!is_known) continue;
         int64_t *time = &f->op_time[f->of.op_of[work->launch]];
         *time = gpu_sum(*time < 0 ? 0 : *time, gpu_duration(work));
@@ -134,10 +138,26 @@ static hd_status add_all(flops *f, hd_error *err)
     return HD_OK;
 }
 
+/* What the file of --ops covers, and formulas without a result. */
+static size_t add_own_notes(const char **out, char texts[2][GPU_NOTE_BYTES], const flops *f)
+{
+    const gpu_shapes *s = &f->of.shapes;
+    size_t count = 0;
+    if (!own_ops_file()) return 0;
+    snprintf(texts[0], GPU_NOTE_BYTES, "%.200s gives the FLOP of %.1f %% of the GPU time of kernels that compute",
+             own_ops_file(), f->own.of ? 100 * (double)f->own.known / (double)f->own.of : 0);
+    out[count++] = texts[0];
+    if (!s->refused) return count;
+    snprintf(texts[1], GPU_NOTE_BYTES, "%.200s has no result for %llu sets of shapes: the formula of %s %s",
+             own_ops_file(), (unsigned long long)s->refused, s->refused_formula, s->refused_reason);
+    out[count++] = texts[1];
+    return count;
+}
+
 static hd_status add_tables(hd_report *out, flops *f, hd_error *err)
 {
-    const char *notes[GPU_PEAK_NOTES + 3] = {NULL};
-    char coverage[GPU_NOTE_BYTES];
+    const char *notes[GPU_PEAK_NOTES + 5] = {NULL};
+    char coverage[GPU_NOTE_BYTES], own[2][GPU_NOTE_BYTES];
     size_t count = 0;
     hd_table_builder *table = f->table;
     f->table = NULL;
@@ -149,6 +169,7 @@ static hd_status add_tables(hd_report *out, flops *f, hd_error *err)
     else if (f->scope.counted && !f->keys.count)
         notes[count++] = f->of.named ? "no operator whose FLOP are known has both shapes and GPU activities"
                                      : "there is no operator whose FLOP are known";
+    count += add_own_notes(notes + count, own, f);
     for (size_t i = 0; i < f->peaks.note_count; i++) notes[count++] = f->peaks.notes[i];
     HD_TRY(gpu_add_notes(out, &report_flops_about, &f->scope, notes, err));
     return report_add_coverage(out, COVERAGE_FLOP, &f->covered, NULL, err);
@@ -178,7 +199,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 
 static const hd_report_column flops_columns[] = {
     GPU_COLUMNS_RANK,
-    {"kind", HD_VALUE_STRING, "gemm, attention, convolution, elementwise or norm"},
+    {"kind", HD_VALUE_STRING, "gemm, attention, convolution, elementwise or norm; custom: of --ops"},
     {"op", HD_VALUE_STRING, "the outermost operator with known figures"},
     {"shapes", HD_VALUE_STRING, "of its inputs"},
     {"dtype", HD_VALUE_STRING, "type of the first matrix or tensor"},

@@ -20,7 +20,7 @@ GPU_KEY
 typedef struct kernel_row {
     gpu_key on;
     uint32_t name;                                                      /* string, or with --by short text */
-    uint32_t op, module, shape, grid, block, class, stack, line, group; /* stack: node */
+    uint32_t op, module, shape, grid, block, class, stack, line, group; /* stack: node; group: of model/class */
     int64_t stream;
     /* of which it has: */
     int64_t time, registers, shared, id, doubts;
@@ -38,9 +38,8 @@ typedef struct kernels {
     const gpu_trust *trust;
     gpu_arg args[ARGUMENTS];
     gpu_texts texts;
-    uint32_t *short_of; /* by string: text + 1; with --by short */
-    uint32_t *group_of; /* likewise, 1: none; with --by group */
-    gpu_group_fit fit;
+    uint32_t *short_of;         /* by string: text + 1; with --by short */
+    gpu_group_names own_groups; /* with --by group */
     gpu_slices ops;
     uint32_t *op_of;     /* by launch: of ops */
     uint32_t *module_of; /* by launch: text */
@@ -192,22 +191,6 @@ static bool name_of(uint32_t *out, kernels *k, uint32_t string)
     return true;
 }
 
-/* HD_NONE: the kernel is in no group. */
-static bool group_of(uint32_t *out, kernels *k, uint32_t string)
-{
-    *out = HD_NONE;
-    if (!k->group_of) return true;
-    uint32_t *known = &k->group_of[string];
-    if (!*known) {
-        const char *text = gpu_group_of_kernel(hd_trace_string(k->scope.trace, string));
-        uint32_t number = text ? gpu_text(&k->texts, text, strlen(text)) : 0;
-        if (number == HD_NONE) return false;
-        *known = text ? number + 2 : 1;
-    }
-    if (*known > 1) *out = *known - 2;
-    return true;
-}
-
 static int64_t whole_of(kernels *k, int argument, const hd_block *block, uint32_t row)
 {
     int64_t value;
@@ -233,7 +216,7 @@ static bool add_kernel(kernels *k, const gpu_work *work, const hd_work *of, int6
         .class = s->by & GPU_BY_CLASS ? work->class : HD_NONE,
         .stack = stack,
         .line = HD_NONE,
-        .group = HD_NONE,
+        .group = s->by & GPU_BY_GROUP ? gpu_group_of_string(&k->own_groups, of->name) : HD_NONE,
         .stream = s->by & GPU_BY_STREAM ? s->rows[work->row].stream : HD_NO_NUMBER,
         .time = time,
         .registers = whole_of(k, REGISTERS, block, at),
@@ -245,7 +228,7 @@ static bool add_kernel(kernels *k, const gpu_work *work, const hd_work *of, int6
     hd_value value;
     if (gpu_arg_get(&value, &k->args[OCCUPANCY], block, at)) hd_value_double(&row.occupancy, s->trace, value);
     bool is_named = !(s->by & (GPU_BY_LINE | GPU_BY_GROUP)) || s->by & (GPU_BY_NAME | GPU_BY_SHORT);
-    bool fine = group_of(&row.group, k, of->name) && name_of(&row.name, k, is_named ? of->name : HD_STRING_NONE);
+    bool fine = name_of(&row.name, k, is_named ? of->name : HD_STRING_NONE);
     if (fine && s->by & GPU_BY_SHAPE && op) fine = shape_of(&row.shape, k, op);
     if (fine && s->by & GPU_BY_GRID)
         fine = dimensions(&row.grid, k, GRID, block, at) && dimensions(&row.block, k, BLOCK, block, at);
@@ -312,13 +295,11 @@ static void add_doubts(hd_table_builder *b, const gpu_aggregate *a, uint32_t gro
     gpu_cell_doubts(b, gpu_doubts_of(own | all, GPU_FIGURE_TIME));
 }
 
-/* Names whose group is known are those of the kernels. */
-static hd_status add_group_notes(const char **out, kernels *k, hd_error *err)
+static void add_group(hd_table_builder *b, const gpu_aggregate *a, uint32_t group, const hd_report_column *c)
 {
-    for (uint32_t i = 0; i < hd_trace_string_count(k->scope.trace); i++)
-        if (k->group_of[i] && !gpu_group_fit_add(&k->fit, hd_trace_string(k->scope.trace, i))) return HD_NOMEM(err);
-    gpu_group_fit_notes(out, &k->fit);
-    return HD_OK;
+    const char *path = gpu_group_path(((const kernel_row *)gpu_group_key(&a->groups, group))->group);
+    (void)c;
+    hd_table_add_text(b, path);
 }
 
 static hd_status add_tables(hd_report *out, kernels *k, hd_error *err)
@@ -341,8 +322,9 @@ static hd_status add_tables(hd_report *out, kernels *k, hd_error *err)
     if (!k->stack_room) more[notes++] = "not all stacks have a text: they would take too much room";
     if (k->line_of && !k->has_lines)
         more[notes++] = "no launch is within a line of Python: the trace has no frames (with_stack=True)";
-    if (k->group_of && !gpu_has_groups()) more[notes++] = "there are no groups: --groups FILE defines them";
-    if (k->group_of && gpu_has_groups()) HD_TRY(add_group_notes(&more[notes], k, err));
+    if (k->scope.by & GPU_BY_GROUP && !gpu_group_count())
+        more[notes++] = "there are no groups: --groups FILE defines them";
+    if (k->scope.by & GPU_BY_GROUP && !gpu_group_names_notes(&more[notes], &k->own_groups)) return HD_NOMEM(err);
     HD_TRY(gpu_add_notes(out, &report_kernels_about, &k->scope, more, err));
     return report_add_coverage(out, COVERAGE_SHAPES, &k->shaped, "of kernels", err);
 }
@@ -364,10 +346,8 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
         k.short_of = calloc((size_t)hd_trace_string_count(input->trace) + 1, sizeof *k.short_of);
         if (!k.short_of) status = HD_NOMEM(err);
     }
-    if (status == HD_OK && k.scope.by & GPU_BY_GROUP) {
-        k.group_of = calloc((size_t)hd_trace_string_count(input->trace) + 1, sizeof *k.group_of);
-        if (!k.group_of) status = HD_NOMEM(err);
-    }
+    if (status == HD_OK && k.scope.by & GPU_BY_GROUP && !gpu_group_names_init(&k.own_groups, input->trace))
+        status = HD_NOMEM(err);
     if (status == HD_OK) status = add_tables(out, &k, err);
     for (int i = 0; i < ARGUMENTS; i++) gpu_arg_deinit(&k.args[i]);
     gpu_texts_deinit(&k.texts);
@@ -383,8 +363,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     hd_large_free(k.stack_of);
     free(k.stack_text.data);
     free(k.short_of);
-    free(k.group_of);
-    gpu_group_fit_deinit(&k.fit);
+    gpu_group_names_deinit(&k.own_groups);
     gpu_scope_deinit(&k.scope);
     return status;
 }
@@ -430,7 +409,7 @@ static const hd_report_column columns[] = {
      GPU_FILL(TEXT, kernel_row, line)},
     {"group", HD_VALUE_STRING,
      "with --by group: that of --groups FILE, its parents first: model/attention; null: of no group",
-     GPU_FILL(TEXT, kernel_row, group)},
+     GPU_FILL_OWN(add_group)},
     GPU_COLUMN_DOUBT_OF(GPU_FILL(BITS, kernel_row, doubts, .own = add_doubts)),
     {0},
 };

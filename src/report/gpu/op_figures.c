@@ -36,6 +36,7 @@ static uint32_t arguments_of(gpu_op_figures *f, const gpu_slice *op)
         return HD_NONE;
     if (!out->known) return group;
     out->kind = found.kind;
+    out->is_own = found.is_own;
     out->flop = found.flop;
     out->bytes = found.bytes;
     out->m = found.m, out->n = found.n, out->k = found.k;

@@ -17,7 +17,7 @@ typedef struct gpu_op_figure {
     uint32_t dtype, dims; /* of the texts; dtype HD_NONE: unknown */
     int64_t flop, bytes;  /* bytes below 0: not known */
     int64_t m, n, k;      /* as gpu_shape_figures has them */
-    bool known;
+    bool known, is_own;   /* is_own: of own_ops.c */
 } gpu_op_figure;
 
 enum { GPU_OP_DIMS, GPU_OP_TYPES, GPU_OP_VALUES, GPU_OP_ARGUMENTS };

@@ -43,7 +43,7 @@ enum { GPU_COVERAGE_LEAST = 90 };
 /* Whether it counts for model FLOP utilisation. */
 static inline bool gpu_is_model_flop(gpu_shape_kind kind)
 {
-    return kind == GPU_GEMM || kind == GPU_ATTENTION || kind == GPU_CONVOLUTION;
+    return kind == GPU_GEMM || kind == GPU_ATTENTION || kind == GPU_CONVOLUTION || kind == GPU_CUSTOM;
 }
 
 /* Sums of model FLOP by rank and step: mfu.c. Zero-initialised. */

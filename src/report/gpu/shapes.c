@@ -10,7 +10,8 @@
 #include "base/text/decimal.h"
 #include "trace/text.h"
 
-const char *const gpu_shape_kind_names[GPU_SHAPE_KINDS] = {"gemm", "attention", "convolution", "elementwise", "norm"};
+const char *const gpu_shape_kind_names[GPU_SHAPE_KINDS] = {"gemm",        "attention", "convolution",
+                                                           "elementwise", "norm",      "custom"};
 
 enum { NO_SHAPE_RANK = -1, NORM_FLOP = 5, NOT_KNOWN = -1 };
 #define NO_RANK SIZE_MAX
@@ -594,7 +595,7 @@ static const struct known *known_of(hd_string name)
 
 bool gpu_shapes_know(hd_string name)
 {
-    return known_of(name) != NULL;
+    return known_of(name) || own_ops_know(name);
 }
 
 static bool find(gpu_shape_figures *out, const gpu_shapes *s, const struct known *op)
@@ -631,10 +632,11 @@ bool gpu_shapes_find(bool *known, gpu_shape_figures *out, gpu_shapes *s, hd_stri
 {
     const hd_string texts[LISTS] = {dims, types, values};
     const struct known *op = known_of(name);
+    bool is_own = own_ops_know(name);
     *known = false;
-    if (!op) return true;
+    if (!op && !is_own) return true;
     if (!read_inputs(known, s, texts)) return false;
-    *known = *known && find(out, s, op);
+    *known = *known && ((is_own && own_ops_find(out, s, name)) || (op && find(out, s, op)));
     return true;
 }
 

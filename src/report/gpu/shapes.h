@@ -15,6 +15,7 @@ typedef enum gpu_shape_kind {
     GPU_CONVOLUTION,
     GPU_ELEMENTWISE,
     GPU_NORM,
+    GPU_CUSTOM, /* of --ops, without a kind */
     GPU_SHAPE_KINDS
 } gpu_shape_kind;
 extern const char *const gpu_shape_kind_names[GPU_SHAPE_KINDS];
@@ -31,6 +32,9 @@ typedef struct gpu_shapes {
     size_t size_count, size_capacity;
     char *texts; /* padded copies, to which type and value point */
     size_t text_capacity;
+    /* Formulas of own_ops.c without a result: how many, and of the first which one, and why */
+    uint64_t refused;
+    const char *refused_formula, *refused_reason;
 } gpu_shapes;
 
 typedef struct gpu_shape_figures {
@@ -38,6 +42,7 @@ typedef struct gpu_shape_figures {
     hd_string dtype;     /* valid until the next call; {NULL, 0}: unknown */
     int64_t flop, bytes; /* INT64_MAX: overflow; bytes below 0: unknown */
     int64_t m, n, k;     /* sizes of a matrix product; 0: of several sizes, or none */
+    bool is_own;         /* of own_ops.c */
 } gpu_shape_figures;
 
 /* Which peak counts for a type as the trace writes it; REPORT_DTYPES: none. */
@@ -49,5 +54,15 @@ bool gpu_shapes_know(hd_string name);
 bool gpu_shapes_find(bool *known, gpu_shape_figures *out, gpu_shapes *shapes, hd_string name, hd_string dims,
                      hd_string types, hd_string values);
 void gpu_shapes_deinit(gpu_shapes *shapes);
+
+/* ---- own_ops.c: operators of hd_ops_read ---- */
+
+/* Whether an entry has operators of this name. */
+bool own_ops_know(hd_string name);
+/* Figures by the first entry that fits the inputs, which are read. The reason why they are not known is put into
+ * shapes->refused; false then, or if no entry fits. */
+bool own_ops_find(gpu_shape_figures *out, gpu_shapes *shapes, hd_string name);
+/* The file that was read last; NULL: none. */
+const char *own_ops_file(void);
 
 #endif

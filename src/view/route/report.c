@@ -360,7 +360,7 @@ static void put_steps(hd_json_out *json, const hd_table *steps, view_session *se
 
 static hd_status answer_diff(view_reply *reply, view_session *session, const hd_diff *diff, hd_error *err)
 {
-    static const char *const names[] = {"rows", "parts", "counts", "figures", "sides", "differs", "reasons"};
+    static const char *const names[] = {"rows", "parts", "groups", "counts", "figures", "sides", "differs", "reasons"};
     const hd_table *step = hd_diff_table(diff, "step");
     const view_table_part part = {0};
     hd_json_out *json = &reply->json;
@@ -371,8 +371,10 @@ static hd_status answer_diff(view_reply *reply, view_session *session, const hd_
     view_json_key(json, "tables");
     hd_json_put_text(json, "[");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const hd_table *table = hd_diff_table(diff, names[i]);
+        if (!table) continue;
         if (i) hd_json_put_text(json, ",\n");
-        view_json_table(json, hd_diff_table(diff, names[i]), hd_diff_report_about(), &part);
+        view_json_table(json, table, hd_diff_report_about(), &part);
     }
     hd_json_put_text(json, "]}");
     return view_json_done(reply, err);

@@ -167,9 +167,10 @@ static void print_table(cli_run *run, const char *title, const hd_table *table, 
 static void print_text(cli_run *run, const hd_diff *diff)
 {
     const struct diff_options *o = run->options;
-    hd_table *few = NULL, *parts = NULL;
+    hd_table *few = NULL, *parts = NULL, *groups = NULL;
     hd_diff_narrow(&few, diff, "rows", &run->err);
     hd_diff_narrow(&parts, diff, "parts", &run->err);
+    if (hd_diff_table(diff, "groups")) hd_diff_narrow(&groups, diff, "groups", &run->err);
     cli_print(run, "%s", cli_style(run, CLI_BOLD));
     report_print_safe(run, hd_diff_sentence(diff), strlen(hd_diff_sentence(diff)));
     cli_print(run, "%s\n", cli_style(run, CLI_PLAIN));
@@ -179,12 +180,14 @@ static void print_text(cli_run *run, const hd_diff *diff)
     print_table(run, "of the conditions", hd_diff_table(diff, "gate"), SIZE_MAX - 2);
     if (few) print_table(run, "what makes up the change, per step", few, o->all ? SIZE_MAX - 2 : ROWS_SHOWN);
     if (parts) print_table(run, "of which the mean step is made; they add up to it", parts, SIZE_MAX - 2);
+    if (groups) print_table(run, "GPU activities, per step", groups, o->all ? SIZE_MAX - 2 : ROWS_SHOWN);
     print_table(run, "per step", hd_diff_table(diff, "counts"), SIZE_MAX - 2);
     print_table(run, "of a step, with what they rest on", hd_diff_table(diff, "figures"), SIZE_MAX - 2);
     print_table(run, "what was compared", hd_diff_table(diff, "sides"), SIZE_MAX - 2);
     print_table(run, "what is not the same", hd_diff_table(diff, "differs"), SIZE_MAX - 2);
     hd_table_free(few);
     hd_table_free(parts);
+    hd_table_free(groups);
 }
 
 static void print(cli_run *run, const hd_diff *diff)
