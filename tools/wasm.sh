@@ -1,7 +1,8 @@
 #!/bin/sh
 # Builds build/wasm/engine.html, the web UI with the engine, which `heddle view --save` puts traces into. The compiler is
 # Zig's clang with wasi-libc, of a Python package; libzstd, ISA-L and SQLite are built from Debian's source packages, in
-# the versions of the installed -dev packages, so that answers are those of the command.
+# the versions of the installed -dev packages, so that answers are those of the command. Memory is dlmalloc's, out of
+# Debian's wasi-libc: Zig's own rounds sizes up to powers of two, and grows the memory for each large block.
 #   tools/wasm.sh
 # Exit status 77: what it is made of cannot be fetched here.
 set -eu
@@ -32,7 +33,7 @@ version_of() {
 isal=$(version_of libisal-dev)
 zstd=$(version_of libzstd-dev)
 sqlite=$(version_of libsqlite3-dev)
-built="libisal $isal libzstd $zstd sqlite3 $sqlite $(cat tools/pinned/zig.txt)"
+built="libisal $isal libzstd $zstd sqlite3 $sqlite dlmalloc $(cat tools/pinned/zig.txt)"
 
 if [ "$(cat "$libs/built" 2>/dev/null)" != "$built" ] || [ ! -s "$libs/sources" ]; then
     work=$tools/work
@@ -65,6 +66,7 @@ if [ "$(cat "$libs/built" 2>/dev/null)" != "$built" ] || [ ! -s "$libs/sources" 
     source_of libisal "$isal"
     source_of libzstd "$zstd"
     source_of sqlite3 "$sqlite"
+    (apt source wasi-libc) || unreachable "the source package wasi-libc"
     sed -n '/BEGIN PGP SIGNATURE/,/END PGP SIGNATURE/d; s/^Source: //p; s/^Version: //p' ./*.dsc | paste -d ' ' - - >"$libs/sources"
 
     # compile ARCHIVE FLAGS -- FILES
@@ -77,7 +79,7 @@ if [ "$(cat "$libs/built" 2>/dev/null)" != "$built" ] || [ ! -s "$libs/sources" 
         for file in "$@"; do
             object=$(echo "$file" | tr / _).o
             # shellcheck disable=SC2086 # a list of flags
-            quiet "$tools/bin/cc" -O2 -w $flags -c "$file" -o "$object"
+            quiet "$tools/bin/cc" -O2 -g0 -w $flags -c "$file" -o "$object"
             objects="$objects $object"
         done
         rm -f "$libs/lib/$archive"
@@ -112,11 +114,19 @@ if [ "$(cat "$libs/built" 2>/dev/null)" != "$built" ] || [ ! -s "$libs/sources" 
         -DSQLITE_ENABLE_FTS3 -DSQLITE_ENABLE_FTS4 -DSQLITE_ENABLE_FTS5 -DSQLITE_SOUNDEX -DSQLITE_MAX_VARIABLE_NUMBER=250000 -- sqlite3.c
     cp sqlite3.h "$libs/include/"
     cp "/usr/include/xxhash.h" "$libs/include/"
+    cd "$work"/wasi-libc-*/
+    cd dlmalloc/src
+    # An object, since a library's functions do not replace those of Zig's C library.
+    quiet "$tools/bin/cc" -O2 -g0 -w -fno-builtin -DHAVE_MMAP=0 -DMORECORE_CANNOT_TRIM=1 "-DABORT=__builtin_unreachable()" -DLACKS_TIME_H=1 \
+        -DNO_MALLINFO=1 -DNO_MALLOC_STATS=1 -DMALLOC_ALIGNMENT=16 -DDEFAULT_GRANULARITY=16777216 -c malloc.c -o "$libs/lib/dlmalloc.o"
 
-    for name in libisal libzstd sqlite3; do
-        printf 'Name: %s\nDescription: built by tools/wasm.sh\nVersion: %s\nCflags: -I%s\nLibs: -L%s -l%s\n' \
-            "$name" "$(pkg-config --modversion "$name")" "$libs/include" "$libs/lib" "${name#lib}" >"$libs/lib/pkgconfig/$name.pc"
-    done
+    # package NAME VERSION LINKED
+    package() {
+        printf 'Name: %s\nDescription: built by tools/wasm.sh\nVersion: %s\nCflags: -I%s\nLibs: %s\n' "$1" "$2" "$libs/include" "$3" \
+            >"$libs/lib/pkgconfig/$1.pc"
+    }
+    for name in libisal libzstd sqlite3; do package $name "$(pkg-config --modversion $name)" "-L$libs/lib -l${name#lib}"; done
+    package dlmalloc 2.8.6 "$libs/lib/dlmalloc.o"
     cd "$tools/../.."
     rm -rf "$work"
     echo "$built" >"$libs/built"

@@ -1,4 +1,4 @@
-// The allocator of the engine (src/wasm/malloc.c) by the two functions that the page calls.
+// The allocator of the engine (dlmalloc, built by tools/wasm.sh) by the two functions that the page calls.
 //
 //   node malloc.mjs ENGINE.wasm      no two blocks overlap, each is aligned, and what is freed is used again
 import assert from "node:assert/strict";
