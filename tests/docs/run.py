@@ -32,7 +32,7 @@ import diff_inputs  # noqa: E402
 
 # Commands that need a GPU, a person, a server, the kernel's tracing, or a file that is not in the tree.
 NOT_RUN = re.compile(r"heddle (record|trigger|view|devices|completion|query \S+$|clocks .*--ntp)\b"
-                     r"|app\.perf|perf\.data|trace\.dat|rank7\b|37=|\.parts|profile\.json|/tmp/out|--ops|<|PID")
+                     r"|app\.perf|perf\.data|trace\.dat|rank7\b|37=|\.parts|profile\.json|/tmp/out|--operations|<|PID")
 # Commands that exit with 1 for what they find.
 FINDS = re.compile(r"heddle (report )?(check|clocks)\b|--strict|--against")
 # Python that needs another package, or a GPU.

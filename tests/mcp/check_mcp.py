@@ -110,7 +110,7 @@ def check_tools(start, run):
     theirs = json.loads(run("report", "kernels", "--json", "--by", "step", "--names", "*gemm*", "--linked", "--from", "0ns", "trace.json"))
     assert [(r["step"], r["name"], r["total"]) for r in rows(mine, "kernels")] == [(r["step"], r["name"], r["total"]) for r in theirs["kernels"]]
     server.refused("report", "nosuch", name="nosuch")
-    server.refused("report", "what-if", name="what-if", options={"ops": "trace.json"})
+    server.refused("report", "what-if", name="what-if", options={"operations": "trace.json"})
     server.refused("report", "bye", name="kernels", options={"bye": "step"})
     server.refused("report", "options.by", name="kernels", options={"by": {"a": 1}})
     server.refused("report", "nosuch", name="kernels", tables=["nosuch"])

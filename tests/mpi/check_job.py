@@ -5,6 +5,7 @@ the bytes of the serial run; ranks that are damaged or missing, a process that i
 usage: check_job.py --kind openmpi|mpich|none --heddle HEDDLE
 """
 import argparse
+import contextlib
 import ctypes
 import os
 import resource
@@ -197,13 +198,13 @@ def check_plugin(launch, heddle):
 
 def readers_of(path):
     """Processes that wait in a read of it: those that look what it is do not."""
-    for state in Path("/proc").glob("[0-9]*/task/[0-9]*/syscall"):
-        try:
-            words = state.read_text().split()  # number, arguments; or `running`
-            if len(words) > 2 and os.readlink(state.parents[2] / "fd" / str(int(words[1], 16))) == path:
-                yield int(state.parts[2])
-        except OSError:
-            pass
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended
+            for thread in list((process / "task").iterdir()):
+                with contextlib.suppress(OSError):
+                    words = (thread / "syscall").read_text().split()  # number, arguments; or `running`
+                    if len(words) > 2 and os.readlink(process / "fd" / str(int(words[1], 16))) == path:
+                        yield int(process.name)
 
 
 def check_killed(launch, heddle, how, archive=False):

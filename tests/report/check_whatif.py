@@ -176,7 +176,7 @@ def write(path, rows, head=HEAD):
 
 
 def ask(heddle, path):
-    done = subprocess.run([heddle, "report", "what-if", "--json", "--ops", str(path)], capture_output=True, text=True, timeout=patience(600))
+    done = subprocess.run([heddle, "report", "what-if", "--json", "--operations", str(path)], capture_output=True, text=True, timeout=patience(600))
     check(done.returncode in (0, 1, 2) and "Sanitizer" not in done.stderr, path, "ends with", done.returncode, done.stderr[-500:])
     return done.returncode, json.loads(done.stdout) if done.returncode == 0 else {}, done.stderr
 

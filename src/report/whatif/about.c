@@ -467,7 +467,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     figures f = {0};
     (void)input;
     if (!values->ops)
-        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "report what-if needs --ops FILE");
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "report what-if needs --operations FILE");
     hd_status status = open_figures(&f, values->ops, err);
     for (size_t i = 0; i < sizeof adds / sizeof *adds && status == HD_OK; i++) status = adds[i](out, &f, err);
     deinit_figures(&f);
@@ -475,7 +475,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 }
 
 static const hd_option_about options[] = {
-    {"ops", HD_OPTION_TEXT, NULL,
+    {"operations", HD_OPTION_TEXT, NULL,
      "the table of operations: CSV with the columns dp_rank, stage, step, optype, start_ts, duration (seconds), and, "
      "with several chunks of layers, seq_id, mc, gmc",
      offsetof(whatif_values, ops)},
@@ -490,7 +490,7 @@ const hd_report_about report_whatif_about = {
             "self-check comes first; a job whose simulation is more than 5 % off is refused.",
     .options = options,
     .options_size = sizeof(whatif_values),
-    .table_option = "ops",
+    .table_option = "operations",
     .tables = tables,
     .run = run,
 };
