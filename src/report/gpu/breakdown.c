@@ -207,16 +207,11 @@ static hd_status add_concurrency(breakdown *b, hd_error *err)
     return sum == span ? HD_OK : gpu_broken("time with 0, 1, 2 … activities, in ns", sum, span, err);
 }
 
-static gpu_part part_of_class(gpu_class class)
-{
-    return gpu_part_of(1u << class);
-}
-
 static bool sum_work(breakdown *b, const gpu_work *work, uint32_t group)
 {
     uint32_t window = gpu_window_of(&b->windows, work->start);
     account *a = &b->accounts[window];
-    share *s = b->groups ? share_of(b, window, part_of_class(work->class), group) : NULL;
+    share *s = b->groups ? share_of(b, window, gpu_part_of(1u << work->class), group) : NULL;
     int64_t time = gpu_duration(work);
     if (b->groups && !s) return false;
     if (s) {

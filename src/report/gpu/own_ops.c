@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "base/memory/vector.h"
+#include "base/text/decimal.h"
 #include "base/text/pattern.h"
 #include "base/text/toml.h"
 #include "heddle/gpus.h"
@@ -64,12 +65,9 @@ static bool is_word(char c)
 /* The number that is all of a text; false: it is none of 64 bits. */
 static bool read_number(int64_t *out, hd_json_span text)
 {
-    *out = 0;
     for (size_t i = 0; i < text.size; i++)
-        if (!is_digit(text.data[i]) || __builtin_mul_overflow(*out, 10, out) ||
-            __builtin_add_overflow(*out, text.data[i] - '0', out))
-            return false;
-    return text.size > 0;
+        if (!is_digit(text.data[i])) return false;
+    return text.size && hd_fixed_parse_whole(out, text.data, text.size);
 }
 
 static bool same(hd_json_span a, hd_json_span b)
@@ -162,7 +160,7 @@ static int64_t fail(formula *f, const char *reason)
 
 static int64_t read_word(formula *f)
 {
-    int64_t number;
+    int64_t number = 1;
     hd_json_span word = {f->p, 0};
     while (f->p < f->end && is_word(*f->p)) f->p++;
     word.size = (size_t)(f->p - word.data);
