@@ -33,7 +33,7 @@ BUILD_FOR = tools/build_for.py $(MESON) $(1) $(2)
 quiet = @out=$$($(1) 2>&1) || { echo "$$out" >&2; exit 1; }
 
 .DEFAULT_GOAL := build
-.PHONY: help setup setup-test build release check-release test-reproducible portable demo static-libs dist test-dist wheel test-wheel static-libs-aarch64 dist-aarch64 test-dist-aarch64 wheel-aarch64 test-wheel-aarch64 deb test-deb wasm test-wasm site test-site test test-all build-sanitized test-threads test-gpu test-musl bench zoo fuzz install format check-format clean
+.PHONY: help setup setup-test build release check-release test-reproducible portable demo static-libs dist test-dist wheel test-wheel static-libs-aarch64 dist-aarch64 test-dist-aarch64 wheel-aarch64 test-wheel-aarch64 deb test-deb wasm test-wasm site test-site test test-all build-sanitized test-threads test-gpu test-musl bench test-big zoo fuzz install format check-format clean
 
 help:                 ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -198,6 +198,9 @@ bench:                ## the benchmarks, each beside its peer
 	@tools/setup.sh bench
 	@$(MAKE) --no-print-directory build
 	@bench/run.sh build/release
+
+test-big: build       ## every command once on 10^7 and 10^8 events, with 8 GiB (hours; EVENTS=SIZE,SIZE for others)
+	@bench/measure_big.py build/release/src/cli/heddle build/big $(if $(EVENTS),--events $(EVENTS))
 
 zoo: build            ## what other tools make of the traces of zoo/, in build/zoo: zoo.md, zoo.html (docs/zoo.md)
 	@tools/setup.sh test

@@ -14,6 +14,11 @@
 enum { PATH_BYTES = 1200 };
 
 #ifdef __wasi__
+static uint64_t process_limit(void)
+{
+    return UINT64_MAX;
+}
+
 /* WASI has no dup; the host of the engine (src/wasm) has. */
 __attribute__((import_module("heddle"), import_name("copy_descriptor"))) int host_copy_descriptor(int fd);
 
@@ -24,6 +29,19 @@ int hd_descriptor_copy(int fd)
     return copy;
 }
 #else
+#include <sys/resource.h>
+
+/* The smaller of `ulimit -v` and `ulimit -d`; UINT64_MAX: neither is set. */
+static uint64_t process_limit(void)
+{
+    uint64_t least = UINT64_MAX;
+    struct rlimit space = {RLIM_INFINITY, RLIM_INFINITY}, data = space;
+    if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY) least = space.rlim_cur;
+    if (getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_cur != RLIM_INFINITY && data.rlim_cur < least)
+        least = data.rlim_cur;
+    return least;
+}
+
 int hd_descriptor_copy(int fd)
 {
     return fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -131,14 +149,15 @@ uint64_t hd_core_limit_in(const char *root)
     return group_limit(root, "cpu", cores_in);
 }
 
-/* Bytes of memory that this process may hope for: the machine's, or its control group's if that is less. */
+/* Bytes of memory that this process may hope for: the least of the machine's, its control group's and its ulimit's. */
 static uint64_t memory_size(void)
 {
     enum { ASSUMED = 1 << 30 };
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     uint64_t machine = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : ASSUMED;
-    uint64_t group = hd_memory_limit_in("");
-    return group < machine ? group : machine;
+    uint64_t group = hd_memory_limit_in(""), process = process_limit();
+    uint64_t least = group < machine ? group : machine;
+    return process < least ? process : least;
 }
 
 uint64_t hd_memory_default(void)

@@ -33,7 +33,8 @@ int hd_descriptor_copy(int fd);
 /* Writes all bytes at a place of a file. false: not all were written. */
 bool hd_write_at(int fd, const void *data, size_t size, uint64_t at);
 
-/* The default memory limit in bytes, from the machine's memory at the first call. */
+/* The default memory limit in bytes: a quarter of what the machine, the control group and `ulimit` allow at the first
+ * call. */
 uint64_t hd_memory_default(void);
 
 /* Number of threads that can run at once, as limited by this process's affinity and the CPU time of its control group,

@@ -1,4 +1,4 @@
-/* test_system.c - the limits of control groups, from trees of files made here */
+/* test_system.c - the limits of control groups, from trees of files made here, and of ulimit */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -105,6 +108,22 @@ static void test_system__nothing_to_read_is_no_limit(void **state)
     assert_true(hd_core_count() <= hd_core_limit_in(""));
 }
 
+static void test_system__ulimit_bounds_memory(void **state)
+{
+    (void)state;
+    const int resources[] = {RLIMIT_AS, RLIMIT_DATA};
+    for (size_t i = 0; i < sizeof resources / sizeof *resources; i++) {
+        int status;
+        pid_t child = fork(); /* since the default is cached */
+        if (child == 0) {
+            const struct rlimit limit = {512 << 20, RLIM_INFINITY};
+            _exit(setrlimit(resources[i], &limit) != 0 ? 2 : hd_memory_default() != limit.rlim_cur / 4);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+    }
+}
+
 static int make_folder(void **state)
 {
     (void)state;
@@ -126,6 +145,7 @@ int main(void)
         cmocka_unit_test(test_system__the_least_limit_above_a_group_counts),
         cmocka_unit_test(test_system__version_1_has_two_files_and_its_controllers_by_name),
         cmocka_unit_test(test_system__nothing_to_read_is_no_limit),
+        cmocka_unit_test(test_system__ulimit_bounds_memory),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
