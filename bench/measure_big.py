@@ -6,7 +6,7 @@
 Makes a store of each size in FOLDER (heddle synth, seed 1, through a pipe) and, of a tenth of the events, traces of an
 unusual shape: one track with all slices, a track for every ten slices, a name for each slice, slices within one another.
 Each command runs once with `ulimit -v` of so many GiB. A row has seconds, CPU seconds, the peak of memory that is of no
-file (RssAnon, sampled every 20 ms), and how much more than linearly time grew from the size before. Exit status 1: a
+file (RssAnon, sampled every 20 ms), and how much more than linearly CPU time (of a view, time) grew from the size before. Exit status 1: a
 command failed or was killed, or an answer is wrong: counts and sums of SQL are compared with those of the maker.
 """
 import argparse
@@ -43,8 +43,8 @@ class Bench:
 
     def row(self, shape, work, events, seconds, cpu, peak):
         before = max((n for s, w, n in self.rows if s == shape and w == work and n < events), default=None)
-        self.rows[shape, work, events] = seconds
-        growth = seconds / self.rows[shape, work, before] / (events / before) if before else None
+        used = self.rows[shape, work, events] = cpu or seconds
+        growth = used / self.rows[shape, work, before] / (events / before) if before else None
         print(f"{shape:10} {events:>11,} {work:28} {seconds:8.2f} s {cpu:8.2f} s {peak:7.0f} MB"
               f"{f'  {growth:.2f}' if growth else ''}", flush=True)
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 enum { PATH_BYTES = 1200 };
@@ -47,6 +48,13 @@ int hd_descriptor_copy(int fd)
     return fcntl(fd, F_DUPFD_CLOEXEC, 0);
 }
 #endif
+
+void hd_pages_leave(const void *from, const void *until)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t first = ((uintptr_t)from + page - 1) / page * page, end = (uintptr_t)until / page * page;
+    if (first < end) madvise((void *)first, end - first, MADV_DONTNEED);
+}
 
 /* The number in a file of the control group's; none, and "max", are no limit. */
 static uint64_t memory_in(const char *group)

@@ -33,6 +33,10 @@ int hd_descriptor_copy(int fd);
 /* Writes all bytes at a place of a file. false: not all were written. */
 bool hd_write_at(int fd, const void *data, size_t size, uint64_t at);
 
+/* Gives whole pages between two places of private or mapped memory back to the system. What they held is lost, unless a
+ * file has it. */
+void hd_pages_leave(const void *from, const void *until);
+
 /* The default memory limit in bytes: a quarter of what the machine, the control group and `ulimit` allow at the first
  * call. */
 uint64_t hd_memory_default(void);

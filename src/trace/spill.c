@@ -242,12 +242,9 @@ static bool in_window(const hd_spill *spill, const void *first, const void *last
 
 void hd_trace_release(const hd_trace *trace, const hd_block *block)
 {
-    enum { PAGE = 4096 };
     const uint8_t *first = NULL;
     for (int c = 0; c < HD_COL_COUNT && !first; c++) first = block->columns[c].width ? block->columns[c].data : NULL;
     const uint8_t *last = (const uint8_t *)block->groups; /* the end of the block in the file */
     if (!first || !last || last < first || !in_window(&trace->spill, first, last)) return;
-    uintptr_t from = ((uintptr_t)first + PAGE - 1) & ~(uintptr_t)(PAGE - 1),
-              until = (uintptr_t)last & ~(uintptr_t)(PAGE - 1);
-    if (until > from && until - from < WINDOW_BYTES) madvise((void *)from, until - from, MADV_DONTNEED);
+    hd_pages_leave(first, last);
 }

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/sorted.h"
+#include "base/system.h"
 #include "base/thread.h"
 #include "model/host/slices.h"
 #include "model/roles/trace_roles.h"
@@ -125,8 +126,12 @@ static void find_in_blocks(void *state)
 
 static void put_in_lanes(void *state)
 {
+    enum { LEAVE = 1 << 16 }; /* so that memory does not hold both lists */
     gatherer *g = state;
-    for (size_t i = 0; i < g->found_count; i++) g->list[g->at[g->found[i].lane]++] = g->found[i];
+    for (size_t i = 0; i < g->found_count; i++) {
+        g->list[g->at[g->found[i].lane]++] = g->found[i];
+        if ((i + 1) % LEAVE == 0) hd_pages_leave(&g->found[i + 1 - LEAVE], &g->found[i + 1]);
+    }
 }
 
 /* ---- order ---- */
@@ -390,14 +395,14 @@ static hd_status choose_covering(void *user, uint32_t id, const uint32_t *around
 {
     const coverer *c = user;
     const gpu_covering *list = &c->coverings[id / c->count];
-    const gpu_cover *of = &list->covers[id % c->count];
+    const gpu_cover of = list->cover(list->user, id % c->count);
     (void)err;
     for (size_t i = count; i-- > 0;) {
         const gpu_slice *slice = &c->slices->list[around[i]];
         if (!(list->roles >> slice->user & 1)) continue;
-        int64_t start = slice->start > of->start ? slice->start : of->start;
-        int64_t end = slice->end < of->end ? slice->end : of->end;
-        if ((gpu_i128)2 * (end - start) <= of->end - of->start) continue;
+        int64_t start = slice->start > of.start ? slice->start : of.start;
+        int64_t end = slice->end < of.end ? slice->end : of.end;
+        if ((gpu_i128)2 * (end - start) <= of.end - of.start) continue;
         if (hd_is_profiler_step(hd_trace_string(c->trace, slice->name))) continue;
         list->out[id % c->count] = slice->name;
         break;
@@ -417,11 +422,11 @@ hd_status gpu_covering_names(const gpu_covering *coverings, uint32_t lists, size
     for (uint32_t l = 0; places && l < lists; l++) {
         roles |= coverings[l].roles;
         for (size_t i = 0; i < count; i++) {
-            const gpu_cover *of = &coverings[l].covers[i];
-            int64_t half = (int64_t)(((uint64_t)of->end - (uint64_t)of->start) / 2);
+            const gpu_cover of = coverings[l].cover(coverings[l].user, i);
+            int64_t half = (int64_t)(((uint64_t)of.end - (uint64_t)of.start) / 2);
             coverings[l].out[i] = HD_STRING_NONE;
-            if (of->lane != HD_NONE && of->end > of->start)
-                places[found++] = (gpu_place){of->start + half, of->lane, (uint32_t)(l * count + i)};
+            if (of.lane != HD_NONE && of.end > of.start)
+                places[found++] = (gpu_place){of.start + half, of.lane, (uint32_t)(l * count + i)};
         }
     }
     hd_status status = places && sort_places(places, found, s->large) ? HD_OK : HD_NOMEM(err);

@@ -51,12 +51,13 @@ typedef struct gpu_cover {
     int64_t start, end;
     uint32_t lane; /* HD_NONE: nowhere */
 } gpu_cover;
-/* A list of stretches and the roles (bits) that count for them. out[i] is the string of the name of the innermost slice
- * that covers more than half of stretch i, HD_STRING_NONE if none does: the slice that took its time, not one that
- * happened to be open at some moment. Spans of steps and of a whole recording do not count. */
+/* Stretches and the roles (bits) that count for them. out[i] is the string of the name of the innermost slice that
+ * covers more than half of stretch i, HD_STRING_NONE if none does: the slice that took its time, not one that happened
+ * to be open at some moment. Spans of steps and of a whole recording do not count. */
 typedef struct gpu_covering {
     uint32_t *out;
-    const gpu_cover *covers;
+    gpu_cover (*cover)(const void *user, size_t i);
+    const void *user;
     unsigned roles;
 } gpu_covering;
 /* For `lists` of them, each of `count` stretches, by one walk over the slices. O(n log n). Errors: MEMORY, LIMIT. */

@@ -150,18 +150,20 @@ static bool find_candidates(sweep *s)
     return true;
 }
 
+static gpu_cover cover_of(const void *stalls, size_t i)
+{
+    const gpu_stall *stall = &((const gpu_stalls *)stalls)->list[i];
+    return (gpu_cover){stall->start, stall->end, stall->lane};
+}
+
 static hd_status name_candidates(sweep *s, hd_error *err)
 {
     gpu_stalls *out = s->out;
-    gpu_cover *covers = calloc(out->count + 1, sizeof *covers);
     uint32_t *names = calloc(out->count + 1, sizeof *names);
-    hd_status status = covers && names ? HD_OK : HD_NOMEM(err);
-    for (size_t i = 0; status == HD_OK && i < out->count; i++)
-        covers[i] = (gpu_cover){out->list[i].start, out->list[i].end, out->list[i].lane};
-    const gpu_covering list = {names, covers, NAMED};
+    hd_status status = names ? HD_OK : HD_NOMEM(err);
+    const gpu_covering list = {names, cover_of, out, NAMED};
     if (status == HD_OK) status = gpu_covering_names(&list, 1, out->count, s->scope, err);
     for (size_t i = 0; status == HD_OK && i < out->count; i++) out->list[i].name = names[i];
-    free(covers);
     free(names);
     return status;
 }

@@ -398,13 +398,27 @@ gpu_cover gpu_gap_cover(const gpu_scope *s, const gpu_gaps *gaps, const gpu_gap 
 }
 
 /* Until the launch, whether a call waited before that or not. */
-static gpu_cover cover_until_launch(const gpu_scope *s, const gpu_gap *gap)
+/* The gaps of a scope, for coverings. */
+typedef struct scoped_gaps {
+    const gpu_scope *scope;
+    const gpu_gaps *gaps;
+} scoped_gaps;
+
+static gpu_cover cover_until_launch(const void *scoped, size_t i)
 {
+    const gpu_scope *s = ((const scoped_gaps *)scoped)->scope;
+    const gpu_gap *gap = &((const scoped_gaps *)scoped)->gaps->list[i];
     bool is_host = gap->cause == GPU_CAUSE_HOST || gap->cause == GPU_CAUSE_SYNC || gap->cause == GPU_CAUSE_LAUNCH;
     if (!is_host) return (gpu_cover){0, 0, HD_NONE};
     const hd_launch *launch = launch_of(s, gap);
     int64_t end = gap->cause == GPU_CAUSE_LAUNCH ? gap->end : launch->start_ns;
     return (gpu_cover){gap->start, end, gpu_lane_of(s->trace, launch->track)};
+}
+
+static gpu_cover cover_of_gap(const void *scoped, size_t i)
+{
+    const scoped_gaps *of = scoped;
+    return gpu_gap_cover(of->scope, of->gaps, &of->gaps->list[i]);
 }
 
 /* Profilers may write their overhead on a track of their own, next to those of the program: all such slices by
@@ -426,17 +440,18 @@ static hd_status list_overheads(gpu_slices *out, const gpu_scope *s, hd_error *e
 }
 
 /* The last that began by the middle of a stretch, if it covers more than half. */
-static uint32_t overhead_of(const gpu_scope *s, const gpu_slices *overheads, const gpu_cover *of)
+static uint32_t overhead_of(const gpu_scope *s, const gpu_slices *overheads, gpu_cover of)
 {
-    int64_t middle = of->start + (of->end - of->start) / 2;
+    if (of.lane == HD_NONE) return HD_STRING_NONE;
+    int64_t middle = of.start + (of.end - of.start) / 2;
     size_t low = 0, high = overheads->count;
     HD_PARTITION_POINT(low, high, at, overheads->list[at].start <= middle);
     if (!low) return HD_STRING_NONE;
     const gpu_slice *found = &overheads->list[low - 1];
-    int64_t start = found->start > of->start ? found->start : of->start,
-            end = found->end < of->end ? found->end : of->end;
-    bool is_same = s->ranks[found->lane] == s->ranks[of->lane] || s->ranks[found->lane] == HD_NO_NUMBER;
-    return is_same && (gpu_i128)2 * (end - start) > of->end - of->start ? found->name : HD_STRING_NONE;
+    int64_t start = found->start > of.start ? found->start : of.start;
+    int64_t end = found->end < of.end ? found->end : of.end;
+    bool is_same = s->ranks[found->lane] == s->ranks[of.lane] || s->ranks[found->lane] == HD_NO_NUMBER;
+    return is_same && (gpu_i128)2 * (end - start) > of.end - of.start ? found->name : HD_STRING_NONE;
 }
 
 hd_status gpu_gap_hosts(uint32_t **out, uint32_t **out_ops, const gpu_scope *s, const gpu_gaps *gaps, hd_error *err)
@@ -445,22 +460,18 @@ hd_status gpu_gap_hosts(uint32_t **out, uint32_t **out_ops, const gpu_scope *s, 
                            1u << HD_ROLE_OVERHEAD;
     gpu_slices overheads = {0};
     size_t count = gaps->count;
-    gpu_cover *covers = hd_large_new(count + 1, sizeof *covers, s->large);
-    gpu_cover *of_ops = out_ops ? hd_large_new(count + 1, sizeof *of_ops, s->large) : NULL;
+    const scoped_gaps of = {s, gaps};
     *out = hd_large_new(count + 1, sizeof **out, s->large);
     if (out_ops) *out_ops = hd_large_new(count + 1, sizeof **out_ops, s->large);
-    bool fine = covers && *out && (!out_ops || (of_ops && *out_ops));
-    for (size_t i = 0; fine && i < count; i++) covers[i] = cover_until_launch(s, &gaps->list[i]);
-    for (size_t i = 0; fine && out_ops && i < count; i++) of_ops[i] = gpu_gap_cover(s, gaps, &gaps->list[i]);
-    const gpu_covering lists[] = {{*out, covers, roles}, {out_ops ? *out_ops : NULL, of_ops, 1u << HD_ROLE_OP}};
+    const gpu_covering lists[] = {{*out, cover_until_launch, &of, roles},
+                                  {out_ops ? *out_ops : NULL, cover_of_gap, &of, 1u << HD_ROLE_OP}};
+    bool fine = *out && (!out_ops || *out_ops);
     hd_status status = fine ? gpu_covering_names(lists, out_ops ? 2 : 1, count, s, err) : HD_NOMEM(err);
-    hd_large_free(of_ops);
     if (status == HD_OK) status = list_overheads(&overheads, s, err);
     for (size_t i = 0; status == HD_OK && overheads.count && i < count; i++) {
-        uint32_t found = covers[i].lane == HD_NONE ? HD_STRING_NONE : overhead_of(s, &overheads, &covers[i]);
+        uint32_t found = overhead_of(s, &overheads, cover_until_launch(&of, i));
         if (found != HD_STRING_NONE) (*out)[i] = found;
     }
     gpu_slices_deinit(&overheads);
-    hd_large_free(covers);
     return status;
 }

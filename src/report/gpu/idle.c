@@ -241,17 +241,19 @@ static hd_status add_device(idle *r, hd_error *err)
 
 /* ---- where the host was ---- */
 
+static gpu_cover cover_of_listed(const void *report, size_t i)
+{
+    const idle *r = report;
+    return gpu_gap_cover(&r->scope, &r->gaps, &r->gaps.list[r->listed[i].gap]);
+}
+
 static hd_status find_frames(idle *r, hd_error *err)
 {
-    gpu_cover *covers = hd_large_new(r->listed_count + 1, sizeof *covers, r->scope.large);
     uint32_t *frames = hd_large_new(r->listed_count + 1, sizeof *frames, r->scope.large);
-    hd_status status = covers && frames ? HD_OK : HD_NOMEM(err);
-    for (size_t i = 0; i < r->listed_count && status == HD_OK; i++)
-        covers[i] = gpu_gap_cover(&r->scope, &r->gaps, &r->gaps.list[r->listed[i].gap]);
-    const gpu_covering list = {frames, covers, 1u << HD_ROLE_PYTHON};
+    hd_status status = frames ? HD_OK : HD_NOMEM(err);
+    const gpu_covering list = {frames, cover_of_listed, r, 1u << HD_ROLE_PYTHON};
     if (status == HD_OK) status = gpu_covering_names(&list, 1, r->listed_count, &r->scope, err);
     for (size_t i = 0; i < r->listed_count && status == HD_OK; i++) r->listed[i].frame = frames[i];
-    hd_large_free(covers);
     hd_large_free(frames);
     return status;
 }

@@ -16,12 +16,11 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
+#include "base/system.h"
 #include "base/text/ends.h"
 #include "report/job/groups.h"
 
@@ -499,14 +498,6 @@ void job_meetings_deinit(job_meetings *m)
 
 enum { LEAVE_BYTES = 1 << 13 };
 
-/* Returns whole pages of rows to the system. */
-static void leave_rows(const hd_bytes *rows, size_t first, size_t end)
-{
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)rows->data;
-    uintptr_t from = (at + first + page - 1) / page * page, until = (at + end) / page * page;
-    if (from < until) madvise((void *)from, until - from, MADV_DONTNEED);
-}
-
 bool job_meetings_walk(job_meetings *m, bool (*each)(void *user, const job_arrival *arrival), void *user)
 {
     bool fine = true;
@@ -534,7 +525,7 @@ bool job_meetings_walk(job_meetings *m, bool (*each)(void *user, const job_arriv
         }
         end = part->first + in.at;
         if (!m->is_last_walk || end - first < LEAVE_BYTES) continue;
-        leave_rows(&m->rows, first, end);
+        hd_pages_leave(m->rows.data + first, m->rows.data + end);
         first = end;
     }
     return fine;
