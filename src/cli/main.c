@@ -168,12 +168,20 @@ static const char *user_file(char out[PATH_MAX], const cli_run *run, const char 
 
 static hd_status read_user_files(cli_run *run)
 {
-    char path[PATH_MAX];
-    const char *file = user_file(path, run, run->global.groups, "groups.toml", "kernels are classified and grouped");
-    hd_status status = file ? hd_class_rules_read(file, &run->err) : HD_OK;
-    if (status != HD_OK) return status;
-    file = user_file(path, run, run->global.ops, "ops.toml", "FLOP of operators are given");
-    return file ? hd_ops_read(file, &run->err) : HD_OK;
+    const struct {
+        const char *option, *given, *name, *what;
+        hd_status (*read)(const char *path, hd_error *err);
+    } files[] = {{"groups", run->global.groups, "groups.toml", "kernels are classified and grouped", hd_class_rules_read},
+                 {"ops", run->global.ops, "ops.toml", "FLOP of operators are given", hd_ops_read}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char path[PATH_MAX];
+        const char *file = user_file(path, run, files[i].given, files[i].name, files[i].what);
+        hd_status status = file ? files[i].read(file, &run->err) : HD_OK;
+        if (status != HD_OK && !files[i].given)
+            hd_error_add_cause(&run->err, "this file is read unless --%s none is given", files[i].option);
+        if (status != HD_OK) return status;
+    }
+    return HD_OK;
 }
 
 static int run_command(cli_run *run)
