@@ -171,8 +171,9 @@ static hd_status read_user_files(cli_run *run)
     const struct {
         const char *option, *given, *name, *what;
         hd_status (*read)(const char *path, hd_error *err);
-    } files[] = {{"groups", run->global.groups, "groups.toml", "kernels are classified and grouped", hd_class_rules_read},
-                 {"ops", run->global.ops, "ops.toml", "FLOP of operators are given", hd_ops_read}};
+    } files[] = {
+        {"groups", run->global.groups, "groups.toml", "kernels are classified and grouped", hd_class_rules_read},
+        {"ops", run->global.ops, "ops.toml", "FLOP of operators are given", hd_ops_read}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         char path[PATH_MAX];
         const char *file = user_file(path, run, files[i].given, files[i].name, files[i].what);

@@ -126,7 +126,7 @@ static void test_fidelity__every_doubt_is_counted_and_listed_with_its_reason(voi
         {"without-launch", "without_launch", "gpu-without-launch", "count", "unlaunched", "is not in the trace"},
         {"before-recording", "before_recording", "gpu-before-recording", "count", "earliest", "lacks its launch"},
         {"after-recording", "after_recording", "gpu-after-recording", "count", "cudaMemsetAsync",
-         "after the recording"},
+         "which ends near here"},
         {"without-work", "without_work", "launch-without-gpu", "count", "cudaMemcpyAsync", "is not in the trace"},
     };
     maker m;

@@ -199,7 +199,9 @@ static void put_note(hd_json_out *json, const hd_trace *trace, view_doubt doubt,
     case VIEW_BEFORE_RECORDING:
         snprintf(note, sizeof note, "began before the recording, which lacks its launch");
         break;
-    case VIEW_AFTER_RECORDING: snprintf(note, sizeof note, "what it launched began after the recording"); break;
+    case VIEW_AFTER_RECORDING:
+        snprintf(note, sizeof note, "its activity is not in the recording, which ends near here");
+        break;
     case VIEW_WITHOUT_WORK: snprintf(note, sizeof note, "what it launched is not in the trace"); break;
     case VIEW_BACKWARD_FLOWS:
         view_duration_text(time, between(event->start_ns, partner.start_ns));
