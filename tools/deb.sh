@@ -8,7 +8,9 @@ rm -rf "$out"
 mkdir -p "$out/heddle"
 {
     git ls-files -z --cached --others --exclude-standard
-    if [ -d src/view/web/node_modules ]; then printf 'src/view/web/node_modules\0'; fi
+    for built in src/view/web/node_modules build/wasm/engine.html build/wasm/sources build/wasm/licences; do
+        if [ -e $built ]; then printf '%s\0' $built; fi
+    done
 } | tar --null --ignore-failed-read -T - -cf - | tar -xf - -C "$out/heddle"
 # The release's number stands in one place; debian/changelog has its date.
 version=$(sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)

@@ -71,6 +71,12 @@ def faults(root):
         yield f"this commit has no tag v{version}"
 
 
+def key_faults(key):
+    """Builds take long: whether the key signs is known before."""
+    if key and (not shutil.which("gpg") or subprocess.run(["gpg", "--batch", "--list-secret-keys", key], capture_output=True).returncode):
+        yield f"gpg has no secret key of RELEASE_KEY, {key}"
+
+
 def hashes(root, targets=tuple(BUILT)):
     """{name: SHA-256} of what was built."""
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for target in targets for path in sorted(root.glob(BUILT[target]))}
@@ -136,7 +142,7 @@ def main(words):
     if words not in ([], ["--check"]):
         sys.exit(__doc__)
     version = version_of(ROOT)
-    found = list(faults(ROOT))
+    found = [*faults(ROOT), *key_faults(os.environ.get("RELEASE_KEY"))]
     for fault in found:
         print(f"release: {fault}", file=sys.stderr)
     if found:

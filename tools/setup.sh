@@ -30,12 +30,23 @@ esac
 if [ "${1:-}" = test ]; then packages="$packages linux-perf trace-cmd abigail-tools valgrind chromium-headless-shell python3-venv zsh fish cmake iproute2"; fi
 root=$(dirname "$0")/..
 
+# Ubuntu 22.04 and Debian 11 have an older Meson than meson.build allows.
+check_meson() {
+    meson=${MESON:-$(command -v /usr/bin/meson || echo meson)}
+    version=$("$meson" --version)
+    if [ "${version%%.*}" -ge 1 ]; then return; fi
+    echo "setup: $meson is version $version, and 1.0 or later is needed. Install a newer one and name it:" >&2
+    echo "  python3 -m venv ~/meson && ~/meson/bin/pip install meson && make MESON=\$HOME/meson/bin/meson" >&2
+    exit 1
+}
+
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     echo "setup: this is not a Debian system; please see to it that these are installed:" >&2
     echo "  C17 compiler, meson >= 1.0, ninja, pkg-config, python3, isa-l, libzstd, cmocka" >&2
     for tool in meson ninja pkg-config python3; do
         command -v "$tool" >/dev/null || { echo "setup: $tool is missing" >&2; exit 1; }
     done
+    check_meson
     exit 0
 fi
 
@@ -179,6 +190,7 @@ install_site() {
 }
 finish() {
     if [ "${1:-}" = site ]; then install_site; exit 0; fi
+    check_meson
     install_modules src/view/web "heddle view has no page"
     if [ "${1:-}" = wasm ]; then install_zig; fi
     if [ "${1:-}" = test ]; then

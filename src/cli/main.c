@@ -149,9 +149,9 @@ static void note_file(const char *what, const char *path)
     fputs("\n", stderr);
 }
 
-/* A file of the user that an option gives, else NAME in the folder of the first operand that has one, or next to it, else
- * that of the configuration. A note names a file that no option gives: that of a folder with --quiet as well, since it
- * may have come with a trace. NULL: none, also for "none". */
+/* A file of the user that an option gives, else NAME in the folder of the first operand that has one, or next to it,
+ * else that of the configuration. A note names a file that no option gives: that of a folder with --quiet as well,
+ * since it may have come with a trace. NULL: none, also for "none". */
 static const char *user_file(char out[PATH_MAX], const cli_run *run, const char *given, const char *name,
                              const char *what)
 {

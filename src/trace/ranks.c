@@ -37,12 +37,12 @@ int64_t hd_trace_rank_of(const hd_trace *trace, uint32_t index)
 
 enum { RANK_DIGITS = 6 }; /* longer numbers in names are times and process ids */
 
-static bool number_at(int64_t *out, const char *text, size_t size)
+static int64_t number_at(const char *text, size_t size)
 {
-    if (size == 0 || size > RANK_DIGITS) return false;
-    *out = 0;
-    for (size_t i = 0; i < size; i++) *out = *out * 10 + (text[i] - '0');
-    return true;
+    if (size == 0 || size > RANK_DIGITS) return HD_NO_NUMBER;
+    int64_t number = 0;
+    for (size_t i = 0; i < size; i++) number = number * 10 + (text[i] - '0');
+    return number;
 }
 
 static size_t digits_at(const char *text)
@@ -59,16 +59,17 @@ static bool same_word(const char *text, const char *word)
 }
 
 /* rank3, rank_3, Rank-03, rank.3, rank=3; the last one in the name counts. */
-static bool number_behind(int64_t *out, const char *name, const char *word)
+static int64_t number_behind(const char *name, const char *word)
 {
-    bool found = false;
+    int64_t last = HD_NO_NUMBER;
     for (const char *p = name; *p; p++) {
         if (!same_word(p, word) || (p > name && isalpha((unsigned char)p[-1]))) continue;
         const char *digits = p + strlen(word);
         digits += *digits && strchr("_-.=", *digits) ? 1 : 0;
-        found |= number_at(out, digits, digits_at(digits));
+        int64_t number = number_at(digits, digits_at(digits));
+        if (number != HD_NO_NUMBER) last = number;
     }
-    return found;
+    return last;
 }
 
 int64_t hd_rank_at_end(const char *path)
@@ -80,18 +81,17 @@ int64_t hd_rank_at_end(const char *path)
     }
     const char *first = end;
     while (first > name && isdigit((unsigned char)first[-1])) first--;
-    int64_t rank;
     if (first > name && !strchr("_-.", first[-1])) return HD_NO_NUMBER;
-    return number_at(&rank, first, (size_t)(end - first)) ? rank : HD_NO_NUMBER;
+    return number_at(first, (size_t)(end - first));
 }
 
 int64_t hd_rank_of_path(const char *path)
 {
     static const char *const words[] = {"rank", "worker"};
     const char *name = path ? hd_base_name(path) : "";
-    int64_t rank;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        if (number_behind(&rank, name, words[i])) return rank;
+        int64_t rank = number_behind(name, words[i]);
+        if (rank != HD_NO_NUMBER) return rank;
     }
     return HD_NO_NUMBER;
 }

@@ -86,7 +86,7 @@ def ours(place):
             for path in top.rglob("*heddle*") if not str(path).startswith((f"{place.at}/var/log", f"{place.at}/var/lib/dpkg"))]
 
 
-def use_command(test, place):
+def use_command(test, place, has_engine):
     about = json.loads(place.inside("heddle", "version", "--json"))
     test.assertEqual(about["parts"], dict.fromkeys(("record", "symbols", "sql", "otf2", "view", "page", "xctrace"), True))
     place.inside("heddle", "synth", "--steps", 2, "--crossings", 8, "-o", "/tmp/in.json")
@@ -95,6 +95,11 @@ def use_command(test, place):
     place.inside("heddle", "convert", "/tmp/fixed.json", "/tmp/fixed.heddle")
     place.inside("heddle", "flame", "/tmp/fixed.heddle", "-o", "/tmp/flame.svg")
     test.assertIn("</svg>", (place.at / "tmp/flame.svg").read_text())
+    test.assertIn("where the time goes", place.inside("heddle", "summary", "/tmp/fixed.heddle"))
+    if has_engine:
+        place.inside("heddle", "view", "--save", "/tmp/saved.html", "/tmp/fixed.heddle")
+        test.assertIn('class="heddle-trace"', (place.at / "tmp/saved.html").read_text())
+        test.assertTrue((place.at / "usr/share/doc/heddle/engine/compiler_rt").stat().st_size > 500)
     test.assertIn("tracer: /usr/lib/x86_64-linux-gnu/heddle/libheddle-cuda.so", place.inside("sh", "-c", "heddle record --check || true"))
     place.inside("sh", "-c", "heddle record -o /tmp/run.heddle -- true; [ $? = 1 ]")
     view = subprocess.Popen(place.enter("heddle", "view", "--no-open", "--port", 0, "--json", "--stop-after", 60, "/tmp/fixed.heddle"),
@@ -119,7 +124,7 @@ class Packages(unittest.TestCase):
             place.inside("sh", "-c", "apt-get install -q -y --no-install-recommends " + " ".join(
                 f"/packages/{name}_*.deb" if name in PACKAGES else name for name in names))
         install("heddle", "heddle-capture")
-        use_command(self, place)
+        use_command(self, place, (ROOT / "build/wasm/engine.html").exists())
         for path in ("bash-completion/completions/heddle.bash", "zsh/vendor-completions/_heddle", "fish/vendor_completions.d/heddle.fish"):
             self.assertTrue((place.at / "usr/share" / path).exists(), path)
         self.assertFalse((place.at / "usr/include/heddle").exists())
@@ -166,7 +171,7 @@ class Container(unittest.TestCase):
             else:
                 self.assertEqual(line, 'ENTRYPOINT ["heddle"]')
         place.directory = "/tmp"
-        use_command(self, place)
+        use_command(self, place, False)
         self.assertFalse((place.at / "packages").exists())
 
 

@@ -5,10 +5,12 @@ usage: tests/tree/release.py
 """
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -112,6 +114,23 @@ class Release(unittest.TestCase):
         subprocess.run(["sha256sum", "--quiet", "--check", "SHA256SUMS"], cwd=out, check=True)
         self.assertIn("unsigned", release.sign(out, None))
         self.assertFalse((out / "SHA256SUMS.asc").exists())
+
+    def test_the_sums_are_signed_by_the_key_that_is_given(self):
+        if not shutil.which("gpg"):
+            self.skipTest("no gpg")
+        self.write("out/SHA256SUMS", "0  a.tar.gz\n")
+        home = self.root / "gpg"
+        home.mkdir(mode=0o700)
+        with unittest.mock.patch.dict(os.environ, {"GNUPGHOME": str(home)}):
+            self.addCleanup(subprocess.run, ["gpgconf", "--kill", "all"], env=dict(os.environ))
+            subprocess.run(["gpg", "--quiet", "--batch", "--passphrase", "", "--quick-gen-key", "test@example.org", "ed25519", "sign"], check=True)
+            self.assertIn("SHA256SUMS.asc", release.sign(self.root / "out", "test@example.org"))
+            verify = ["gpg", "--quiet", "--verify", self.root / "out/SHA256SUMS.asc", self.root / "out/SHA256SUMS"]
+            self.assertEqual(subprocess.run(verify, capture_output=True).returncode, 0)
+            self.write("out/SHA256SUMS", "1  a.tar.gz\n")
+            self.assertNotEqual(subprocess.run(verify, capture_output=True).returncode, 0)
+            self.assertEqual(list(release.key_faults("test@example.org")), [])
+            self.assertEqual(list(release.key_faults("other@example.org")), ["gpg has no secret key of RELEASE_KEY, other@example.org"])
 
     def test_sbom_names_what_is_linked_in(self):
         bom = sbom.sbom("2.3.4", ["zlib 1:1.2.13-1", "elfutils 0.188-2", "zlib 1:1.2.13-1", "libc/musl ziglang-0.1 pkg:pypi/ziglang@0.1#lib/libc/musl"], {"@a/b": ("1.0.0", "MIT")}, 86400)

@@ -83,8 +83,8 @@ const char *hd_diff_sentence(const hd_diff *diff);
 
 /* Tables, borrowed; NULL beyond the last. Times are ns per step, unless the column says otherwise; hd_diff_report_about
  * has the meaning of each column. `sides`, `step`, `steps`, `parts`, `counts`, `figures`, `groups` (only after
- * hd_class_rules_read), `rows`, `differs`, `reasons`, `gate`. `parts` add up to the step, to the nanosecond. Rows of one
- * kind share no time; rows of operators and modules repeat the time of their kernels, collectives and copies. */
+ * hd_class_rules_read), `rows`, `differs`, `reasons`, `gate`. `parts` add up to the step, to the nanosecond. Rows of
+ * one kind share no time; rows of operators and modules repeat the time of their kernels, collectives and copies. */
 const hd_table *hd_diff_table_at(const hd_diff *diff, size_t index);
 const hd_table *hd_diff_table(const hd_diff *diff, const char *name); /* NULL: there is none of that name */
 /* A copy of a table for people, with the columns that fit a screen and short names, without columns that are all null.

@@ -54,10 +54,20 @@ static void stop(parse *p, hd_status status)
     XML_StopParser(p->xml, XML_FALSE);
 }
 
+/* Of the current event; negative: there is none. Expat 2.9 deprecates the older function. */
+static int64_t byte_index(const parse *p)
+{
+#if XML_MAJOR_VERSION > 2 || XML_MINOR_VERSION >= 9
+    return XML_GetCurrentByteIndex64(p->xml);
+#else
+    return XML_GetCurrentByteIndex(p->xml);
+#endif
+}
+
 static uint64_t offset_of(const parse *p)
 {
-    XML_Index at = XML_GetCurrentByteIndex(p->xml);
-    return at < (XML_Index)p->prefix ? p->base : p->base + (uint64_t)at - p->prefix;
+    int64_t at = byte_index(p);
+    return at < (int64_t)p->prefix ? p->base : p->base + (uint64_t)at - p->prefix;
 }
 
 static void note(parse *p, const char *code, hd_ledger_level level)
@@ -379,7 +389,7 @@ static hd_status parse_piece(parse *p, const char *data, size_t size, uint64_t o
             *skipping = false;
         }
         if (XML_Parse(p->xml, data + at, (int)(size - at), XML_FALSE) == XML_STATUS_OK) {
-            p->left = XML_GetCurrentByteIndex(p->xml) < 0 ? 0 : offset + size - offset_of(p);
+            p->left = byte_index(p) < 0 ? 0 : offset + size - offset_of(p);
             return HD_OK;
         }
         if (p->status != HD_OK) return p->status;
