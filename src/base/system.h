@@ -36,6 +36,9 @@ bool hd_write_at(int fd, const void *data, size_t size, uint64_t at);
 /* The default memory limit in bytes, from the machine's memory at the first call. */
 uint64_t hd_memory_default(void);
 
+/* Bytes of memory that a WebAssembly module has, which never become fewer; 0: this is none. */
+uint64_t hd_memory_of_module(void);
+
 /* Number of threads that can run at once, as limited by this process's affinity and the CPU time of its control group,
  * rounded up to whole cores: at least 1. */
 unsigned hd_core_count(void);
