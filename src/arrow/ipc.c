@@ -21,7 +21,7 @@ enum { VERSION_5 = 4, HEADER_SCHEMA = 1, HEADER_BATCH = 3, SLOT = 8, CONTINUES =
 
 static void align(hd_bytes *out, size_t to)
 {
-    while (out->size % to) hd_bytes_put_u8(out, 0);
+    while (out->size % to && !out->failed) hd_bytes_put_u8(out, 0);
 }
 
 static void patch(hd_bytes *out, size_t at, uint64_t value, unsigned width)
