@@ -42,7 +42,7 @@ MAY_USE = {
     "symbolize": BELOW_TOOLS,
     "query": BELOW_TOOLS | {"arrow"},
     "mcp": BELOW_TOOLS | {"query"},
-    "view": BELOW_TOOLS | {"convert", "flame", "graph", "parquet", "query"},
+    "view": BELOW_TOOLS | {"arrow", "convert", "flame", "graph", "parquet", "query"},
     "wasm": {"base", "view"},
     "devices": {"base"},
     "capture": {"base"},

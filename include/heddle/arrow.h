@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "heddle/source.h"
 #include "heddle/table.h"
 #include "heddle/trace.h"
 
@@ -112,6 +113,11 @@ hd_status hd_trace_arrow_stream(struct ArrowArrayStream *out, const hd_trace *tr
 /* The rows of a table, as one batch, copied. Times and durations are int64 ns, counts uint64 where one needs it, texts
  * plain ("u", or "U" beyond 2 GiB). Errors: MEMORY, LIMIT (2^31 rows). */
 hd_status hd_table_arrow_stream(struct ArrowArrayStream *out, const hd_table *table, hd_error *err);
+
+/* The stream as bytes of Arrow's IPC streaming format, which pyarrow.ipc.open_stream, apache-arrow of npm, polars and
+ * DuckDB read. Takes the stream, also when it fails. Columns are of the formats "l", "L", "i", "g", "b", "u" and "U", as of
+ * statements of SQL; UNSUPPORTED: another one, or a dictionary. Errors: also those of the stream and the sink. */
+hd_status hd_arrow_write(hd_byte_sink *sink, struct ArrowArrayStream *stream, hd_error *err);
 
 #ifdef __cplusplus
 }

@@ -36,6 +36,9 @@ typedef struct hd_read_options {
     void *progress_user;
     const char *binary; /* the program of an XRay log, for its function names; NULL: searched next to the log. ARGUMENT
                            for inputs of other formats */
+    uint64_t most_events; /* drop later events while reading, in large groups, so that about this many remain; the trace
+                              has all events before some time, and some after it. LIMIT: they cannot be dropped. Stores
+                              ignore it. 0: keep all */
 } hd_read_options;
 
 /* Read a whole trace. The caller frees it. options may be NULL. Errors: IO; FORMAT when no reader understands the

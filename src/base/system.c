@@ -29,6 +29,12 @@ int hd_descriptor_copy(int fd)
     if (copy < 0) errno = EBADF;
     return copy;
 }
+
+uint64_t hd_memory_of_module(void)
+{
+    enum { PAGE_BYTES = 1 << 16 };
+    return (uint64_t)__builtin_wasm_memory_size(0) * PAGE_BYTES;
+}
 #else
 #include <sys/resource.h>
 
@@ -46,6 +52,11 @@ static uint64_t process_limit(void)
 int hd_descriptor_copy(int fd)
 {
     return fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}
+
+uint64_t hd_memory_of_module(void)
+{
+    return 0;
 }
 #endif
 

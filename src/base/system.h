@@ -41,6 +41,9 @@ void hd_pages_leave(const void *from, const void *until);
  * call. */
 uint64_t hd_memory_default(void);
 
+/* Bytes of memory that a WebAssembly module has, which never become fewer; 0: this is none. */
+uint64_t hd_memory_of_module(void);
+
 /* Number of threads that can run at once, as limited by this process's affinity and the CPU time of its control group,
  * rounded up to whole cores: at least 1. */
 unsigned hd_core_count(void);

@@ -192,6 +192,7 @@ static hd_status read_as(hd_trace **out, const hd_format **io_format, hd_input *
     HD_TRY(check_binary(format, hd_input_path(input), options, err));
     HD_TRY(hd_builder_new(&builder, err));
     hd_builder_limit_memory(builder, options->memory_limit);
+    hd_builder_limit_events(builder, options->most_events);
     hd_status status =
         format->mapping ? sq_read(&format, builder, input, options, err) : format->read(builder, input, options, err);
     *io_format = format;
@@ -238,6 +239,7 @@ static hd_status read_loose_files(hd_trace **out, const char *folder, const hd_r
         if (!format->read_folder) continue;
         HD_TRY(hd_builder_new(&builder, err));
         hd_builder_limit_memory(builder, options->memory_limit);
+        hd_builder_limit_events(builder, options->most_events);
         hd_status status = format->read_folder(builder, folder, options, err);
         hd_builder_facts(builder)->format = format->info.name;
         hd_builder_facts(builder)->compression = "none";

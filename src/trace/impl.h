@@ -20,6 +20,7 @@ struct hd_chunk {
     size_t block_count, block_capacity;
     uint8_t *order;
     size_t order_count;
+    int64_t first_ns; /* head.c: when its events begin; HD_NO_TIME: it may not be dropped */
 };
 
 typedef struct hd_table {
@@ -33,6 +34,14 @@ typedef struct hd_lazy hd_lazy;
 
 /* stacks/save.c: a tree of stacks that the trace owns. */
 typedef struct hd_kept_stacks hd_kept_stacks;
+
+/* head.c: the events before a time. */
+typedef struct hd_head {
+    uint64_t most;            /* events to keep, 0: all, and no other member is set */
+    uint64_t kept, fixed;     /* events of chunks that are kept; of chunks that may not be dropped */
+    int64_t start_ns, end_ns; /* of all events so far */
+    int64_t until_ns;
+} hd_head;
 
 struct hd_trace {
     hd_strings strings;
@@ -51,6 +60,7 @@ struct hd_trace {
     hd_trace_facts facts;
     hd_arena arena; /* columns that finish made anew */
     hd_spill spill;
+    hd_head head;
     hd_lazy *lazy;             /* NULL: all blocks are in chunks */
     hd_index *index;           /* owned, NULL: none */
     hd_kept_stacks *kept;      /* NULL: none */
@@ -87,6 +97,14 @@ void hd_kept_stacks_free(hd_kept_stacks *kept);
 /* clock.c: starts and extent of a block with loaded columns; the extent alone */
 hd_status hd_shift_block(hd_trace *trace, hd_block *block, hd_arena *arena, int64_t ns, hd_error *err);
 void hd_shift_extent(hd_block *block, int64_t ns);
+
+/* builder.c: adds a chunk, for which the lists have room. */
+void hd_chunk_list(hd_trace *trace, const hd_chunk *chunk);
+
+/* head.c: notes a chunk that will be appended. false: it is late, and to be freed. */
+bool hd_head_takes(hd_head *head, hd_chunk *chunk);
+/* Drops late chunks until no more than `most` events are kept. Errors: LIMIT: too many may not be dropped. */
+hd_status hd_head_shrink(hd_trace *trace, hd_error *err);
 
 /* finish.c */
 hd_status hd_pair_begin_end(hd_trace *trace, hd_error *err);

@@ -58,6 +58,12 @@ void hd_builder_set_stored(hd_builder *builder);
 /* Bytes that reading may take: events take half of them; further events go to a temporary file in $TMPDIR or /var/tmp,
  * which is mapped. 0: a quarter of the machine's memory (or of the control group's). Before the first append. */
 void hd_builder_limit_memory(hd_builder *builder, uint64_t bytes);
+/* Keep only the first seconds: so many that at most `most` events remain, and a few later ones. Chunks alone are limited,
+ * not blocks of a source. Before the first append. */
+void hd_builder_limit_events(hd_builder *builder, uint64_t most);
+/* Until when the first seconds of the trace, of at most `most` events, last: where a crop leaves out what the builder
+ * did not drop. END: all of it fits; LIMIT: no time is early enough. */
+hd_status hd_trace_head(int64_t *out_until_ns, const hd_trace *trace, uint64_t most, hd_error *err);
 /* As hd_trace_block_at and hd_trace_block_of, for callers that read neither HD_COL_ARGS_ROW, HD_COL_CORRELATION nor
  * groups: the arguments of a store's block are not decoded until the whole block is requested. Do not pass the block to
  * hd_block_event(). */

@@ -246,14 +246,11 @@ static void test_arrow__arrays_outlive_their_stream_and_children_their_parent(vo
     names.release(&names);
 }
 
-static void test_arrow__a_table_is_one_batch(void **state)
+static struct ArrowArrayStream one_row(void)
 {
     hd_table_builder *builder;
     hd_table *table;
     struct ArrowArrayStream stream;
-    struct ArrowArray batch;
-    struct ArrowSchema schema;
-    (void)state;
     assert_int_equal(hd_table_builder_new(&builder, "t", NULL), HD_OK);
     hd_table_add_column(builder, "text", HD_VALUE_STRING);
     hd_table_add_column(builder, "many", HD_VALUE_COUNT);
@@ -264,6 +261,15 @@ static void test_arrow__a_table_is_one_batch(void **state)
     assert_int_equal(hd_table_finish(&table, builder, NULL), HD_OK);
     assert_int_equal(hd_table_arrow_stream(&stream, table, NULL), HD_OK);
     hd_table_free(table);
+    return stream;
+}
+
+static void test_arrow__a_table_is_one_batch(void **state)
+{
+    struct ArrowArrayStream stream = one_row();
+    struct ArrowArray batch;
+    struct ArrowSchema schema;
+    (void)state;
     assert_int_equal(stream.get_schema(&stream, &schema), 0);
     assert_string_equal(schema.children[0]->format, "u");
     assert_string_equal(schema.children[1]->format, "L");
@@ -278,6 +284,80 @@ static void test_arrow__a_table_is_one_batch(void **state)
     assert_int_equal(stream.get_next(&stream, &batch), 0);
     assert_null(batch.release);
     stream.release(&stream);
+}
+
+/* The bytes of a stream; *out_size 0: it is refused, or there is no memory. The caller frees the sink. */
+static const uint8_t *write_bytes(size_t *out_size, hd_byte_sink **sink, struct ArrowArrayStream *stream, hd_error *err)
+{
+    long failing = atomic_exchange(&left, -1);
+    assert_int_equal(hd_byte_sink_new_memory(sink, "bytes", NULL), HD_OK);
+    atomic_store(&left, failing);
+    hd_status status = hd_arrow_write(*sink, stream, err);
+    atomic_store(&left, atomic_load(&left) < 0 ? LONG_MIN : -1);
+    const uint8_t *data = hd_byte_sink_get_memory(out_size, *sink);
+    if (status != HD_OK) *out_size = 0;
+    return data;
+}
+
+static uint32_t number_at(const uint8_t *at)
+{
+    return at[0] | at[1] << 8 | at[2] << 16 | (uint32_t)at[3] << 24;
+}
+
+/* tests/wasm/run.py reads such bytes with pyarrow; here are the limits of messages, and the one row's values. */
+static void test_arrow__a_stream_is_written_as_messages(void **state)
+{
+    static const uint8_t body[] = {0, 0, 0,   0,   4,   0,   0,   0,   'a', 0xef, 0xbf, 0xbd, 0, 0,
+                                   0, 0, 255, 255, 255, 255, 255, 255, 255, 255,  0,    0,    0, 0,
+                                   0, 0, 0,   0,   0,   0,   0,   0,   0,   0,    0,    0};
+    struct ArrowArrayStream stream = one_row();
+    hd_byte_sink *sink;
+    size_t size, at = 0;
+    (void)state;
+    const uint8_t *data = write_bytes(&size, &sink, &stream, NULL);
+    for (int message = 0; message < 2; message++) {
+        assert_int_equal(number_at(data + at), UINT32_MAX);
+        assert_int_equal(number_at(data + at + 4) % 8, 0);
+        at += 8 + number_at(data + at + 4);
+    }
+    assert_int_equal(size, at + sizeof body + 8);
+    assert_memory_equal(data + at, body, sizeof body);
+    assert_int_equal(number_at(data + size - 8), UINT32_MAX);
+    assert_int_equal(number_at(data + size - 4), 0);
+    hd_byte_sink_free(sink);
+}
+
+static void test_arrow__dictionaries_are_not_written(void **state)
+{
+    hd_trace *trace = read_text(text);
+    struct ArrowArrayStream stream = open_stream(trace, "slices", NULL);
+    hd_byte_sink *sink;
+    hd_error err = {0};
+    size_t size;
+    (void)state;
+    write_bytes(&size, &sink, &stream, &err);
+    assert_int_equal(err.status, HD_ERR_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "dictionary"));
+    hd_byte_sink_free(sink);
+    hd_trace_free(trace);
+}
+
+static void test_arrow__bytes_without_memory_are_an_error(void **state)
+{
+    (void)state;
+    for (long n = 0, size = 0; size == 0; n++) {
+        struct ArrowArrayStream stream = one_row();
+        hd_byte_sink *sink;
+        size_t written;
+        atomic_store(&left, n);
+        write_bytes(&written, &sink, &stream, NULL);
+        bool was_reached = atomic_load(&left) == LONG_MIN;
+        atomic_store(&left, -1);
+        assert_int_equal(written == 0, was_reached);
+        hd_byte_sink_free(sink);
+        size = (long)written;
+        assert_true(n < 1000);
+    }
 }
 
 /* true: all was given. */
@@ -334,6 +414,9 @@ int main(void)
         cmocka_unit_test(test_arrow__what_is_unknown_is_refused),
         cmocka_unit_test(test_arrow__arrays_outlive_their_stream_and_children_their_parent),
         cmocka_unit_test(test_arrow__a_table_is_one_batch),
+        cmocka_unit_test(test_arrow__a_stream_is_written_as_messages),
+        cmocka_unit_test(test_arrow__dictionaries_are_not_written),
+        cmocka_unit_test(test_arrow__bytes_without_memory_are_an_error),
         cmocka_unit_test(test_arrow__an_allocation_that_fails_is_told),
         cmocka_unit_test(test_arrow__no_events_are_no_batches),
     };

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "heddle/builder.h"
+#include "trace/lazy.h"
 
 static hd_builder *builder_new(void)
 {
@@ -527,6 +528,86 @@ static void test_builder__patches_are_in_order_and_holes_side_by_side_are_one(vo
     hd_trace_free(trace);
 }
 
+/* ---- the first seconds ---- */
+
+enum { HEAD_CHUNKS = 40, HEAD_ROWS = 100 };
+
+/* Chunks of slices, in an order that is none of time; chunk i has [1000 i, 1000 i + 1000). */
+static hd_builder *many_chunks(uint64_t most, char phase)
+{
+    hd_builder *builder = builder_new();
+    hd_batch *batch = batch_new(builder);
+    hd_chunk *chunk;
+    uint32_t track = hd_builder_thread(builder, 1, 1);
+    hd_builder_limit_events(builder, most);
+    add(batch, HD_KIND_META, 'M', track, HD_NO_TIME);
+    append(builder, batch);
+    for (int64_t i = 0; i < HEAD_CHUNKS; i++) {
+        int64_t at = i * 17 % HEAD_CHUNKS;
+        for (int64_t row = 0; row < HEAD_ROWS; row++) add(batch, HD_KIND_SLICE, phase, track, 1000 * at + 10 * row);
+        assert_int_equal(hd_batch_take(&chunk, batch, NULL), HD_OK);
+        if (hd_builder_append(builder, chunk, NULL) == HD_OK) continue;
+        hd_batch_free(batch);
+        hd_builder_free(builder);
+        return NULL;
+    }
+    hd_batch_free(batch);
+    return builder;
+}
+
+static void test_builder__keeps_the_first_seconds_whatever_the_order(void **state)
+{
+    static const uint64_t limits[] = {1, 150, 1001, 2000, 3999, 4000, 4001, 5000};
+    (void)state;
+    for (size_t k = 0; k < sizeof limits / sizeof *limits; k++) {
+        hd_trace *trace;
+        int64_t until;
+        hd_builder *builder = many_chunks(limits[k], 'X');
+        if (limits[k] == 1) { /* no time is early enough */
+            assert_null(builder);
+            continue;
+        }
+        assert_int_equal(hd_builder_finish(&trace, builder, NULL), HD_OK);
+        bool is_cut = hd_trace_head(&until, trace, limits[k], NULL) == HD_OK;
+        assert_int_equal(is_cut, limits[k] <= HEAD_CHUNKS * HEAD_ROWS);
+        uint64_t kept = hd_trace_row_count(trace, HD_KIND_SLICE), early = 0;
+        assert_true(kept + 1 <= limits[k]);
+        assert_int_equal(hd_trace_row_count(trace, HD_KIND_META), 1);
+        assert_int_equal(hd_trace_event_count(trace), kept + 1);
+        for (uint64_t row = 0; row < kept; row++) {
+            hd_event e = event_at(trace, HD_KIND_SLICE, row);
+            early += !is_cut || e.start_ns < until;
+        }
+        /* every event before it is there: 100 in each 1000 ns */
+        assert_int_equal(early, is_cut ? (uint64_t)(until + 9) / 10 : HEAD_CHUNKS * HEAD_ROWS);
+        hd_trace_free(trace);
+    }
+}
+
+static void test_builder__begins_are_not_dropped_without_their_ends(void **state)
+{
+    (void)state;
+    assert_null(many_chunks(1000, 'B'));
+    hd_builder *builder = many_chunks(HEAD_CHUNKS * HEAD_ROWS + 1, 'B');
+    assert_non_null(builder);
+    hd_builder_free(builder);
+}
+
+static void test_builder__a_trace_that_was_read_whole_has_a_head_as_well(void **state)
+{
+    (void)state;
+    hd_trace *trace;
+    int64_t until = 0;
+    hd_builder *builder = many_chunks(0, 'X'); /* no limit: as a store */
+    assert_int_equal(hd_builder_finish(&trace, builder, NULL), HD_OK);
+    assert_int_equal(hd_trace_row_count(trace, HD_KIND_SLICE), HEAD_CHUNKS * HEAD_ROWS);
+    assert_int_equal(hd_trace_head(&until, trace, HEAD_CHUNKS * HEAD_ROWS + 1, NULL), HD_END);
+    assert_int_equal(hd_trace_head(&until, trace, 2000, NULL), HD_OK);
+    assert_true(until > 9000 && until < 20000);
+    assert_int_equal(hd_trace_head(&until, trace, 50, NULL), HD_ERR_LIMIT);
+    hd_trace_free(trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -549,6 +630,9 @@ int main(void)
         cmocka_unit_test(test_builder__threads_intern_the_same_strings_tracks_and_shapes),
         cmocka_unit_test(test_builder__ledger_rows_of_one_code_are_summed),
         cmocka_unit_test(test_builder__patches_are_in_order_and_holes_side_by_side_are_one),
+        cmocka_unit_test(test_builder__keeps_the_first_seconds_whatever_the_order),
+        cmocka_unit_test(test_builder__begins_are_not_dropped_without_their_ends),
+        cmocka_unit_test(test_builder__a_trace_that_was_read_whole_has_a_head_as_well),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -208,7 +208,7 @@ static void test_engine__answers_requests_without_a_server(void **state)
     hd_engine *engine = hd_engine_begin(1 << 28);
     seen news = {.engine = engine};
     hd_engine_on_news(engine, on_news, &news);
-    assert_int_equal(hd_engine_open(engine, path), 0);
+    assert_int_equal(hd_engine_open(engine, path, 0), 0);
     assert_answer(engine, "GET", "/api/session", NULL, 200, "\"reading\"");
     assert_answer(engine, "GET", "/api/tracks?trace=0", NULL, 409, "error");
     while (hd_engine_step(engine)) assert_answer(engine, "GET", "/api/session?with=tracks", NULL, 200, "\"traces\"");
@@ -227,6 +227,9 @@ static void test_engine__answers_requests_without_a_server(void **state)
         assert_answer(engine, "POST", "/api/query?format=parquet", "select name, dur from slice", 200, "PAR1");
         assert_string_equal(hd_engine_type(engine), "application/vnd.apache.parquet");
         assert_answer(engine, "POST", "/api/query?format=parquet", "select bogus", 200, "no such column");
+        assert_int_equal(hd_engine_ask(engine, "POST", "/api/query?format=arrow", "select name from slice", 22), 200);
+        assert_string_equal(hd_engine_type(engine), "application/vnd.apache.arrow.stream");
+        assert_memory_equal(hd_engine_data(engine), "\xff\xff\xff\xff", 4);
         assert_answer(engine, "POST", "/api/query?format=csv", "select 1", 400, "format");
     }
     hd_engine_end(engine);

@@ -39,6 +39,19 @@ def make_trace(path, pid, repeats=1):
     path.write_text(json.dumps({"traceEvents": events}))
 
 
+def check_arrow(path):
+    """pyarrow reads what the package wrote as the same rows as its JSON, and the file has them itself."""
+    python = ROOT / "build/peers/bin/python3"
+    check = ("import json, sys; from pyarrow import ipc; table = ipc.open_stream(sys.argv[1]).read_all(); table.validate(full=True); "
+             "rows = [list(row.values()) for row in table.to_pylist()]; assert rows == json.load(open(sys.argv[1] + '.json')), rows[:3]; "
+             "assert len(rows) == 1200 and sum(row[5] is None for row in rows) == 400; assert [str(t) for t in table.schema.types] == "
+             "['int64', 'string', 'int64', 'int64', 'double', 'string']; print('pyarrow reads', len(rows), 'rows')")
+    if python.exists():
+        subprocess.run([python, "-c", check, path], check=True)
+    else:
+        print("not checked: there is no pyarrow in build/peers")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--heddle", type=Path, required=True)
@@ -65,9 +78,11 @@ def main():
         status = subprocess.run([node, HERE / "malloc.mjs", module]).returncode
         if status:
             return status
-        status = subprocess.run([node, HERE / "npm.mjs", args.engine / "npm", inputs[0]]).returncode
+        arrow = Path(folder, "rows.arrow")
+        status = subprocess.run([node, HERE / "npm.mjs", args.engine / "npm", inputs[0], arrow]).returncode
         if status:
             return status
+        check_arrow(arrow)
         page, empty, large = (Path(folder, name) for name in ("saved.html", "empty.html", "large.json"))
         subprocess.run([heddle, "view", "--save", page, *inputs], check=True)
         subprocess.run([heddle, "view", "--save", empty], check=True)

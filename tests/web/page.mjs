@@ -7,12 +7,23 @@ import {startSaved, startView} from "./server.mjs";
 const [program, folder, heddle, names, ...only] = process.argv.slice(2);
 export const scripts = names.split(",");
 const engine = process.env.HEDDLE_ENGINE; // the page has the engine in it, and no server (run.py --engine)
+export const hasServer = !engine;
 export {folder, heddle, PATIENCE, program};
 export const file = name => path.join(folder, name);
 
-const tests = [];
-// options.server: it tests the server.
-export const test = (name, body, options) => { if (!engine || !options?.server) tests.push({name, body, options}); };
+// options.server: why a page without a server has no such test.
+const REASONS = {
+  requests: "the test watches, delays or answers requests to a server",
+  stores: "a saved page has stores, whatever its traces were",
+  summaries: "summaries open traces of the server's machine",
+};
+const tests = [], left = new Map();
+export const test = (name, body, options) => {
+  const why = options?.server && REASONS[options.server];
+  if (options?.server && !why) throw new Error(`${name}: no reason is called ${options.server}`);
+  if (engine && why) left.set(why, (left.get(why) ?? 0) + 1);
+  else tests.push({name, body, options});
+};
 
 // ---- servers: one for each set of files, for all scripts ----
 
@@ -55,6 +66,7 @@ export async function run() {
       console.log(`failed: a server\n${e.stack}`);
     }
   }
+  for (const [why, count] of left) console.log(`left out without a server: ${count} tests, as ${why}`);
   console.log(`the page was loaded ${loads} times and reset ${reuses} times`);
   process.exit(good ? 0 : 1);
 }

@@ -139,27 +139,38 @@ void hd_builder_limit_memory(hd_builder *builder, uint64_t bytes)
     builder->trace.tracks.large = hd_trace_large_bytes(&builder->trace);
 }
 
-static hd_status append(hd_trace *trace, hd_chunk *chunk, hd_error *err)
+void hd_chunk_list(hd_trace *trace, const hd_chunk *chunk)
 {
-    HD_TRY(hd_spill_chunk(&trace->spill, hd_shapes_list(&trace->shapes), chunk, err));
     for (size_t i = 0; i < chunk->block_count; i++) {
         hd_block *block = chunk->blocks[i];
         hd_table *table = &trace->tables[block->kind];
-        if (!hd_grow((void **)&table->blocks, &table->capacity, table->count, sizeof block)) return HD_NOMEM(err);
         block->first_row = table->row_count;
         table->row_count += block->row_count;
         table->blocks[table->count++] = block;
     }
+    trace->chunk_list[trace->chunk_count++] = chunk;
+}
+
+static hd_status append(hd_trace *trace, hd_chunk *chunk, hd_error *err)
+{
+    size_t counts[HD_KIND_COUNT] = {0};
+    HD_TRY(hd_spill_chunk(&trace->spill, hd_shapes_list(&trace->shapes), chunk, err));
+    for (size_t i = 0; i < chunk->block_count; i++) {
+        hd_kind kind = chunk->blocks[i]->kind;
+        hd_table *table = &trace->tables[kind];
+        size_t count = table->count + counts[kind]++;
+        if (!hd_grow((void **)&table->blocks, &table->capacity, count, sizeof *table->blocks)) return HD_NOMEM(err);
+    }
     if (!hd_grow((void **)&trace->chunk_list, &trace->chunk_capacity, trace->chunk_count, sizeof chunk))
         return HD_NOMEM(err);
-    trace->chunk_list[trace->chunk_count++] = chunk;
-    return HD_OK;
+    hd_chunk_list(trace, chunk);
+    return trace->head.most ? hd_head_shrink(trace, err) : HD_OK;
 }
 
 hd_status hd_builder_append(hd_builder *builder, hd_chunk *chunk, hd_error *err)
 {
     hd_trace *trace = &builder->trace;
-    if (chunk->order_count == 0) {
+    if (chunk->order_count == 0 || (trace->head.most && !hd_head_takes(&trace->head, chunk))) {
         hd_chunk_free(chunk);
         return HD_OK;
     }

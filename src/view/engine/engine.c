@@ -46,10 +46,10 @@ void hd_engine_end(hd_engine *engine)
     free(engine);
 }
 
-int hd_engine_open(hd_engine *engine, const char *path)
+int hd_engine_open(hd_engine *engine, const char *path, double memory)
 {
     uint32_t id;
-    return view_session_add(&id, engine->session, path, NULL) == HD_OK ? (int)id : -1;
+    return view_session_add_head(&id, engine->session, path, (uint64_t)memory, NULL) == HD_OK ? (int)id : -1;
 }
 
 void hd_engine_on_news(hd_engine *engine, void (*news)(void *user), void *user)

@@ -20,8 +20,9 @@ typedef struct hd_engine hd_engine;
 /* `memory_limit`: bytes that all traces may take. NULL: no memory. */
 hd_engine *hd_engine_begin(double memory_limit);
 void hd_engine_end(hd_engine *engine);
-/* The number of the trace, which later steps read; -1: no memory. */
-int hd_engine_open(hd_engine *engine, const char *path);
+/* The number of the trace, which later steps read; -1: no memory. `memory`: only its first seconds, which need about so
+ * many bytes; 0: all of it. */
+int hd_engine_open(hd_engine *engine, const char *path, double memory);
 /* `news` is called during a step, whenever the answer of /api/session changes; it may request that answer only. */
 void hd_engine_on_news(hd_engine *engine, void (*news)(void *user), void *user);
 /* Reads a file or does a part of a layout; 0: nothing was left to do. */

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "heddle/arrow.h"
 #include "heddle/parquet.h"
 #include "view/route/routes_query.h"
 
@@ -194,8 +195,8 @@ static hd_status answer(view_reply *reply, view_sql_run *run, int64_t limit, hd_
     return HD_OK;
 }
 
-/* All rows as a Parquet file. */
-static hd_status answer_parquet(view_reply *reply, view_sql_run *run, hd_error *failure)
+/* All rows as a Parquet file, or as Arrow's stream. */
+static hd_status answer_all(view_reply *reply, view_sql_run *run, bool is_arrow, hd_error *failure)
 {
     struct ArrowArrayStream stream;
     hd_byte_sink *sink = NULL;
@@ -206,14 +207,14 @@ static hd_status answer_parquet(view_reply *reply, view_sql_run *run, hd_error *
     if (status != HD_OK)
         stream.release(&stream);
     else
-        status = hd_parquet_write(sink, &stream, NULL, failure);
+        status = is_arrow ? hd_arrow_write(sink, &stream, failure) : hd_parquet_write(sink, &stream, NULL, failure);
     if (status == HD_OK) status = view_sql_check(run, failure);
     if (status == HD_OK) {
         const void *data = hd_byte_sink_get_memory(&size, sink);
         hd_bytes_put(&reply->bytes, data, size);
         if (reply->bytes.failed) status = HD_NOMEM(failure);
-        reply->type = "application/vnd.apache.parquet";
-        reply->is_packed = true;
+        reply->type = is_arrow ? "application/vnd.apache.arrow.stream" : "application/vnd.apache.parquet";
+        reply->is_packed = !is_arrow;
     }
     hd_byte_sink_free(sink);
     return status;
@@ -221,7 +222,7 @@ static hd_status answer_parquet(view_reply *reply, view_sql_run *run, hd_error *
 
 hd_status view_route_query(view_reply *reply, const view_request *request, hd_error *err)
 {
-    static const char *const formats[] = {"json", "parquet", NULL};
+    static const char *const formats[] = {"json", "parquet", "arrow", NULL};
     int64_t limit;
     unsigned format = 0;
     view_sql_run run;
@@ -230,7 +231,7 @@ hd_status view_route_query(view_reply *reply, const view_request *request, hd_er
     if (view_param_text(request, "format")) HD_TRY(view_param_word(&format, request, "format", formats, err));
     hd_status status = view_query_begin(&run, &failure, reply, request, err);
     if (status == HD_OK && failure.status == HD_OK) {
-        status = format ? answer_parquet(reply, &run, &failure) : answer(reply, &run, limit, &failure);
+        status = format ? answer_all(reply, &run, format == 2, &failure) : answer(reply, &run, limit, &failure);
         if (is_of_sql(status)) status = HD_OK;
         if (status != HD_OK && err) *err = failure;
     }

@@ -6,7 +6,11 @@
 
 #include "view/session/session.h"
 
-enum { VIEW_THREADS_MAX = 8 };
+enum {
+    VIEW_THREADS_MAX = 8,
+    PART_BYTES = 32,
+    VIEW_EVENT_BYTES = 245, /* memory that an event takes at most in a WebAssembly module, with its layout: measured */
+};
 
 /* A trace. Its mutable members are read and written under the session's lock. */
 typedef struct view_entry {
@@ -16,9 +20,11 @@ typedef struct view_entry {
     char *name; /* what people see */
     int fd;     /* -1: none */
     view_trace_state state;
-    bool is_asked;   /* opened by the web UI, not on the command line */
-    bool is_second;  /* of a damaged store: is read all at once */
-    bool is_waiting; /* for a thread that reads it, or once it is ready lays it out */
+    bool is_asked;         /* opened by the web UI, not on the command line */
+    uint64_t most_events;  /* 0: it is read whole */
+    char part[PART_BYTES]; /* "first 1.5 s" of a trace that is not whole */
+    bool is_second;        /* of a damaged store: is read all at once */
+    bool is_waiting;       /* for a thread that reads it, or once it is ready lays it out */
     uint64_t done, total;
     hd_error error;
     hd_trace_facts facts; /* once ready; texts in it belong to the trace */

@@ -17,6 +17,7 @@
 #include "base/system.h"
 #include "base/text/ends.h"
 #include "heddle/convert.h"
+#include "pass/crop/crop.h"
 #include "trace/lazy.h"
 #include "view/ranks/ranks.h"
 #include "view/session/impl.h"
@@ -80,6 +81,25 @@ static void tell_failure(view_entry *entry, const hd_error *err)
 static view_entry *new_entry(const char *path, const char *name);
 static hd_status add_entry(uint32_t *out, view_session *s, view_entry *entry, hd_error *err);
 
+/* Only the first seconds of a trace, which replace it; and how many they are. */
+static hd_status keep_head(hd_trace **trace, char part[PART_BYTES], uint64_t most, hd_error *err)
+{
+    hd_trace *head;
+    hd_pass_result result;
+    hd_crop_window window = {.from_ns = INT64_MIN};
+    hd_status status = hd_trace_head(&window.until_ns, *trace, most, err);
+    if (status == HD_END) return HD_OK;
+    if (status != HD_OK) {
+        hd_trace_free(*trace);
+        return status;
+    }
+    snprintf(part, PART_BYTES, "first %.3g s", (double)(window.until_ns - hd_trace_facts_of(*trace)->start_ns) / 1e9);
+    status = hd_crop(&head, &result, *trace, &window, err);
+    hd_trace_free(*trace);
+    *trace = head;
+    return status;
+}
+
 static void read_entry(view_entry *entry)
 {
     view_session *s = entry->session;
@@ -91,11 +111,13 @@ static void read_entry(view_entry *entry)
                                .threads = s->options.threads,
                                .memory_limit = s->memory_of_one,
                                .binary = entry->path ? s->binary : NULL,
+                               .most_events = entry->most_events,
                                .progress = on_progress,
                                .progress_user = entry};
-    char opened[32];
+    char opened[32], part[sizeof entry->part] = "";
     snprintf(opened, sizeof opened, "/dev/fd/%d", entry->fd);
     hd_status status = hd_trace_read(&trace, entry->fd >= 0 ? opened : entry->path, &options, &err);
+    if (status == HD_OK && entry->most_events) status = keep_head(&trace, part, entry->most_events, &err);
     if (status == HD_OK) hd_trace_keep_visited(trace);
     if (status != HD_OK && entry->fd >= 0) snprintf(err.path, sizeof err.path, "%s", entry->name);
     if (status == HD_OK && entry->path && s->counters &&
@@ -111,6 +133,7 @@ static void read_entry(view_entry *entry)
     entry->facts = facts;
     entry->scene = scene;
     entry->is_waiting = status == HD_OK;
+    memcpy(entry->part, part, sizeof part);
     if (status == HD_OK) entry->done = entry->total;
     snprintf(entry->busy, sizeof entry->busy, "%s", status == HD_OK ? "laying out tracks" : "");
     pthread_cond_broadcast(&s->changed);
@@ -408,8 +431,15 @@ static view_entry *new_entry(const char *path, const char *name)
 
 hd_status view_session_add(uint32_t *out, view_session *s, const char *path, hd_error *err)
 {
+    return view_session_add_head(out, s, path, 0, err);
+}
+
+hd_status view_session_add_head(uint32_t *out, view_session *s, const char *path, uint64_t memory, hd_error *err)
+{
     view_entry *entry = new_entry(path, strcmp(path, "-") == 0 ? "standard input" : hd_base_name(path));
-    return entry ? add_entry(out, s, entry, err) : HD_NOMEM(err);
+    if (!entry) return HD_NOMEM(err);
+    entry->most_events = memory / VIEW_EVENT_BYTES;
+    return add_entry(out, s, entry, err);
 }
 
 hd_status view_session_open(uint32_t *out, view_session *s, const char *path, hd_error *err)

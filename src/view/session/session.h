@@ -45,7 +45,9 @@ bool view_session_step(view_session *session);
 
 /* Each adds a trace and sets *out to its number. */
 hd_status view_session_add(uint32_t *out, view_session *session, const char *path, hd_error *err);
-/* The same, unless one of this path is there already. */
+/* The same with only the first seconds of the trace, which need about `memory` bytes; 0: all of it. */
+hd_status view_session_add_head(uint32_t *out, view_session *session, const char *path, uint64_t memory, hd_error *err);
+/* As view_session_add, unless one of this path is there already. */
 hd_status view_session_open(uint32_t *out, view_session *session, const char *path, hd_error *err);
 /* From an open file, which is taken, also after an error; `name` is shown to users. */
 hd_status view_session_add_file(uint32_t *out, view_session *session, int fd, const char *name, hd_error *err);

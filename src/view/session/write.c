@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/system.h"
 #include "model/clock/clock.h"
 #include "trace/lazy.h"
 #include "trace/ranks.h"
@@ -106,6 +107,24 @@ static const char *shown_name(const view_session *s, const view_entry *entry)
     return entry->name;
 }
 
+/* Of a trace that needs more memory than there is: what there is, what it needs, estimated, and whether its first
+ * seconds were not tried yet. */
+static void write_memory(hd_json_out *out, const view_entry *entry)
+{
+    double here = (double)hd_memory_of_module(), needed = 0;
+    if (entry->state == VIEW_READY)
+        needed = (double)VIEW_EVENT_BYTES * (double)hd_trace_event_count(view_scene_trace(entry->scene));
+    else if (entry->done)
+        needed = here * (double)entry->total / (double)entry->done;
+    if (here <= 0) return;
+    view_json_key(out, "memory");
+    hd_json_put_text(out, "{");
+    view_json_int(out, "here", (int64_t)here);
+    if (needed > here && needed < (double)INT64_MAX) view_json_int(out, "needed", (int64_t)needed);
+    if (!entry->most_events) view_json_bool(out, "head", true);
+    hd_json_put_text(out, "}");
+}
+
 static void write_entry(hd_json_out *out, const view_session *s, const view_entry *entry, int64_t offset, int64_t shift)
 {
     static const char *const states[] = {"reading", "ready", "failed"};
@@ -122,6 +141,8 @@ static void write_entry(hd_json_out *out, const view_session *s, const view_entr
     hd_error gone = entry->error;
     if (ready) (void)hd_trace_input_status(view_scene_trace(entry->scene), &gone);
     if (gone.status != HD_OK) write_error(out, &gone);
+    if (gone.status == HD_ERR_MEMORY || (entry->most_events && gone.status == HD_ERR_LIMIT)) write_memory(out, entry);
+    if (entry->part[0]) write_text(out, "part", entry->part);
     view_json_digits(out, "start_ns", ready ? view_scene_start(entry->scene) : 0);
     view_json_int(out, "span_ns", ready ? view_scene_span(entry->scene) : 1);
     view_json_int(out, "offset_ns", offset);

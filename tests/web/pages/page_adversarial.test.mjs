@@ -96,7 +96,7 @@ test("a trace that cannot be read does not hinder the others", async page => {
   const session = await state(page, "session");
   assert.deepEqual(session.traces.map(t => t.state), ["failed", "ready"]);
   assert.ok((await state(page, "tracks")).some(t => t.name === "stream 7"));
-}, {server: true}); // a saved page has stores
+}, {server: "stores"});
 
 test("2^53 ns and one ns stand side by side", async page => {
   await open(page, "long_times.json");

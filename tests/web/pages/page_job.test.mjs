@@ -1,6 +1,6 @@
 // page_job.test.mjs - the Job panel over eight ranks: each figure against the traces' JSON, colours, order, keys, opening
 import assert from "node:assert/strict";
-import {file, open, PATIENCE, setState, state, test, until} from "../page.mjs";
+import {file, hasServer, open, PATIENCE, setState, state, test, until} from "../page.mjs";
 import {readChrome} from "../oracle.mjs";
 import {readPng} from "../pixels.mjs";
 
@@ -142,7 +142,7 @@ const rankRows = page => page.locator(".rankgrid tbody tr").evaluateAll(list => 
 })));
 
 test("which rank is the straggler: a table marks it and where its time goes, and a click goes to its tracks", async page => {
-  for (const files of [names, ["job.hds"]]) {
+  for (const files of hasServer ? [names, ["job.hds"]] : [names]) {
     await openJob(page, files);
     await choose(page, "Show", "ranks");
     await page.waitForSelector(".rankgrid tbody tr");
@@ -179,7 +179,7 @@ test("a click on a rank of summaries opens its trace in its latest step, and tho
   assert.ok((await state(page, "session")).traces[0].name.endsWith("job_rank5.json"));
   const late = expected()[5].steps.map(step => step.lateness), worst = late.indexOf(Math.max(...late));
   await until(page, name => window.heddle.app.state.message.value?.text.startsWith(`${name} of rank 5`), expected()[5].steps[worst].name, "its latest step");
-});
+}, {server: "summaries"});
 
 test("summaries tell the same, and a click opens the traces beside them", async page => {
   await openJob(page, ["job.hds"]);
@@ -194,7 +194,7 @@ test("summaries tell the same, and a click opens the traces beside them", async 
     const {range, session} = window.heddle.app.state, from = start + session.value.traces[own].offset_ns;
     return range.value.from < from && range.value.until > from + time;
   }, [own, steps[2].start - trace.start, steps[2].time], "the step is in view");
-});
+}, {server: "summaries"});
 
 test("ranks are grouped by pipeline stage, and peers do the same work", async page => {
   await open(page, ["roles.hds"]);
@@ -216,7 +216,7 @@ test("ranks are grouped by pipeline stage, and peers do the same work", async pa
   await until(page, () => { const t = window.heddle.app.state.session.value.traces; return t.length === 2 && t.every(each => each.state === "ready"); }, null, "two traces are open");
   assert.deepEqual((await state(page, "session")).traces.map(t => t.name).sort(), ["job_rank5.json", "job_rank7.json"]);
   await choose(page, "Order", "rank");
-});
+}, {server: "summaries"});
 
 test("4,096 ranks are drawn, and the slow one is found", async page => {
   await open(page, ["many.hds"]);
@@ -226,7 +226,7 @@ test("4,096 ranks are drawn, and the slow one is found", async page => {
   await page.focus("#pane .flame canvas");
   await page.keyboard.press("Home");
   await until(page, () => document.querySelector("#pane .flametext").textContent.startsWith("rank 1365 on "), null, "the slow rank is first");
-});
+}, {server: "summaries"});
 
 for (const theme of ["light", "dark"]) {
   test(`who is late stands out, ${theme}`, async page => {
@@ -440,7 +440,7 @@ test("a summary that cannot be read is left out, and named", async page => {
   await until(page, () => document.querySelector("#pane .bar")?.textContent.includes("8 ranks, 4 steps"), null, "the others are there");
   const notes = await page.locator("#pane .hint").allTextContents();
   assert.ok(notes.some(text => /broken\.hds is left out: /.test(text)), notes.join());
-});
+}, {server: "summaries"});
 
 test("a trace without steps says so", async page => {
   await open(page, "one_event.json");

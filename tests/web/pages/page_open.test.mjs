@@ -32,7 +32,7 @@ for (const [name, format] of Object.entries(FORMATS)) {
     assert.ok(await page.evaluate(() => JSON.stringify(window.heddle.drawList()).length) > 100, "something is drawn");
     const names = await page.evaluate(() => window.heddle.app.state.fidelity.value.get(0)?.slices ?? null);
     if (names) assert.deepEqual(names, {read: shown, shown, dropped: 0});
-  }, {server: true, skip: fs.existsSync(file(name)) ? undefined : `${name} cannot be written by this build`}); // a saved page has stores
+  }, {server: "stores", skip: fs.existsSync(file(name)) ? undefined : `${name} cannot be written by this build`});
 }
 
 test("the tracks are those of the file, in its order, GPUs above the host", async page => {
@@ -89,7 +89,7 @@ for (const format of ["heddle", "json", "json.gz", "pftrace"]) {
     await download.saveAs(target);
     const wanted = small.slices.filter(s => s.start < small.start + 2000000 && s.end > small.start + 1000000);
     assert.equal(infoOf(target).slices, wanted.length);
-  }, {server: true});
+  }, {server: "requests"});
 }
 
 // The engine is tests/wasm's; here the page puts the store of the trace, and its name, where the marks of a template are.
@@ -110,7 +110,7 @@ test("the open traces are saved as one HTML file, with the engine if there is on
   assert.equal(title, "small.json – ");
   fs.writeFileSync(`${folder}/saved.heddle`, Buffer.from(store, "base64"));
   assert.deepEqual(infoOf(`${folder}/saved.heddle`).slices, infoOf(file("small.json")).slices);
-}, {server: true});
+}, {server: "requests"});
 
 test("without a file there is a place to drop one, and the files of before are opened again", async page => {
   await page.goto((await view()).url);
@@ -135,7 +135,7 @@ test("without a file there is a place to drop one, and the files of before are o
   await page.locator(".empty button", {hasText: "small.json"}).focus();
   await page.keyboard.press("Enter");
   await until(page, () => window.heddle.app.state.session.value.traces.filter(t => t.name.includes("small.json")).length === 2, null, "it is opened again");
-}, {context: {}, server: true});
+}, {context: {}, server: "requests"});
 
 test("a dropped file is opened beside those that are there", async page => {
   await page.goto((await view("one_event.json")).url);
@@ -319,7 +319,7 @@ test("a page that starts asks once for what there is, before its script runs, an
   assert.ok(asked.some(u => u.pathname === "/api/tiles"));
   const marks = await page.evaluate(() => performance.getEntriesByType("mark").map(m => m.name));
   assert.deepEqual(marks, ["heddle: first picture", "heddle: whole picture"]);
-}, {server: true});
+}, {server: "requests"});
 
 test("nothing is asked of anyone else, and the policy says so", async page => {
   const server = await open(page, "small.json");
@@ -331,7 +331,7 @@ test("nothing is asked of anyone else, and the policy says so", async page => {
   const {tracks} = await getJson(new URL("/api/tracks?trace=0", server.url));
   assert.ok(tracks.length > 0);
   assert.ok((await placeOf(page, await trackOf(page, "stream 7"))).height > 0);
-}, {server: true});
+}, {server: "requests"});
 
 // ---- a diff ----
 

@@ -115,7 +115,7 @@ test("cancelled queries leave the server's threads free: more than there are, ea
   for (const each of asked) each.destroy();
   await ask(page, "select 'free' as x");
   assert.deepEqual(await cellsOf(page), [["free"]]);
-}, {server: true});
+}, {server: "requests"});
 
 // ---- rows go to their events ----
 

@@ -209,7 +209,7 @@ test("Ctrl+clicks on derived rows are all kept, in their order, however slow the
   const starts = (await state(page, "selected")).map(e => e.start);
   assert.deepEqual(starts, [200000, 450000, 1200000, 1450000]);
   await page.unroute("**/api/step?*");
-}, {server: true}); // its answers are delayed
+}, {server: "requests"});
 
 test("Esc leaves the search box, and the filter of tracks: keys work at once", async page => {
   await open(page, "small.json");

@@ -6,7 +6,7 @@ import {pixelAt, pixelsOf} from "../pixels.mjs";
 import {startProxy, startView} from "../server.mjs";
 
 // What the browser itself says of answers that fail is no trouble here.
-const FAILS = {expects: [/Failed to load resource|net::ERR_/]};
+const PROXIED = {expects: [/Failed to load resource|net::ERR_/], server: "requests"};
 const isTiles = path => path.startsWith("/api/tiles");
 
 // A page behind a proxy that follows `rule`.
@@ -54,7 +54,7 @@ test("while a server is slow, what is not there is hatched, never idle", async p
     assert.ok(zoomed.bars.length > 0, "and are drawn");
     await settled(page);
   });
-}, FAILS);
+}, PROXIED);
 
 test("a slow server is said to be slow", async page => {
   let release;
@@ -65,7 +65,7 @@ test("a slow server is said to be slow", async page => {
     await settled(page);
     await page.waitForFunction(() => document.querySelector("#status").textContent === "");
   });
-}, FAILS);
+}, PROXIED);
 
 test("a server that fails in turn in all ways is reported, and asked again until it is well", async page => {
   const ways = [{status: 500}, {cut: "within"}, {status: 503}, {cut: "before"}];
@@ -87,13 +87,13 @@ test("a server that fails in turn in all ways is reported, and asked again until
     await page.waitForFunction(() => document.querySelector("#status").textContent === "");
     assert.equal((await page.evaluate(() => window.heddle.drawList())).hatched.length, 0);
   });
-}, FAILS);
+}, PROXIED);
 
 test("a session that fails at first is asked for again", async page => {
   let left = 3;
   await withProxy(page, ["small.json"], path => path.startsWith("/api/session") && left-- > 0 ? {status: 500} : undefined,
     () => settled(page));
-}, FAILS);
+}, PROXIED);
 
 test("details, selection and search that fail leave a page that works", async page => {
   await withProxy(page, ["small.json"], undefined, async proxy => {
@@ -111,7 +111,7 @@ test("details, selection and search that fail leave a page that works", async pa
     await page.evaluate(([key]) => { window.heddle.app.state.area.value = {from: 0, until: 2000000, tracks: [key]}; }, [`0.${stream.id}`]);
     await page.waitForFunction(() => /sgemm/.test(document.querySelector("#pane").textContent));
   });
-}, FAILS);
+}, PROXIED);
 
 test("a server that was started again is a new session: nothing of the old one stays", async page => {
   const first = await startView(heddle, [file("small.json")]), proxy = await startProxy(first.url);
@@ -135,7 +135,7 @@ test("a server that was started again is a new session: nothing of the old one s
     await proxy.stop();
     if (second) await second.stop();
   }
-}, FAILS);
+}, PROXIED);
 
 test("what is no longer in view is no longer waited for", async page => {
   const never = new Promise(() => {});
@@ -162,7 +162,7 @@ test("what is no longer in view is no longer waited for", async page => {
     page.off("requestfailed", count);
     assert.ok(givenUp >= tiles - 6, `${givenUp} of ${tiles} were given up`);
   });
-}, FAILS);
+}, PROXIED);
 
 // ---- drawing without WebGL, and with one that goes away ----
 

@@ -109,15 +109,17 @@ test("partners of flows: one direction, launches and works, each event once", ()
 
 test("what is told of a trace that is read, was read, could not be read", () => {
   const trace = { id: 0, name: "a.json", state: "reading", done: 512 * 1024, total: 2048 * 1024 } as TraceInfo;
-  assert.deepEqual(readingOf(trace, false), { name: "a.json", text: "512 KiB of 2 MiB read, 25 %", share: 0.25, failed: false });
-  assert.equal(readingOf({ ...trace, total: 0 }, false)?.share, null);
-  assert.equal(readingOf({ ...trace, done: 9e9 }, false)?.share, 1);
-  assert.equal(readingOf({ ...trace, state: "ready" }, false), null);
-  assert.deepEqual(readingOf({ ...trace, state: "failed", error: "no JSON at byte 3" }, false)?.text, "no JSON at byte 3");
+  assert.deepEqual(readingOf(trace), { name: "a.json", text: "512 KiB of 2 MiB read, 25 %", share: 0.25, failed: false });
+  assert.equal(readingOf({ ...trace, total: 0 })?.share, null);
+  assert.equal(readingOf({ ...trace, done: 9e9 })?.share, 1);
+  assert.equal(readingOf({ ...trace, state: "ready" }), null);
+  assert.deepEqual(readingOf({ ...trace, state: "failed", error: "no JSON at byte 3" })?.text, "no JSON at byte 3");
   const full = { ...trace, state: "failed" as const, error: "out of memory" };
-  assert.equal(readingOf(full, false)?.text, "out of memory");
-  assert.match(readingOf(full, true)?.text ?? "", /^out of memory after 512 KiB of 2 MiB: .*heddle convert --until 10s a\.json/);
-  assert.match(readingOf({ ...trace, state: "ready", busy: "", error: "cannot lay out its tracks: out of memory" }, true)?.text ?? "", /heddle view a\.json/);
+  assert.equal(readingOf(full)?.text, "out of memory", "of a server");
+  const memory = { here: 2 ** 20, needed: 4 * 2 ** 20 };
+  assert.match(readingOf({ ...full, memory })?.text ?? "", /^out of memory after 512 KiB of 2 MiB: this page has 1 MiB, and the trace needs about 4 MiB \(estimated\)\. .*heddle convert --until 10s a\.json/);
+  assert.match(readingOf({ ...full, memory: { here: 2 ** 20 } })?.text ?? "", /: this page has 1 MiB\. heddle view a\.json/);
+  assert.match(readingOf({ ...trace, state: "ready", busy: "", error: "cannot lay out its tracks: out of memory", memory })?.text ?? "", /heddle view a\.json/);
 });
 
 test("the theme follows the system unless one was chosen", () => {

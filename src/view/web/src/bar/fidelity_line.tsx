@@ -55,7 +55,7 @@ function attachFidelity(app: App): void {
 function progressOf(trace: TraceInfo): string {
   if (trace.state === "failed") return `${trace.name}: ${trace.error ?? "could not be read"}`;
   if (trace.state === "reading") return `${trace.name}: reading${trace.total > 0 ? `, ${formatPercent(trace.done / trace.total)}` : ""}`;
-  return trace.busy ? `${trace.name}: ${trace.busy}` : "";
+  return trace.busy ? `${trace.name}: ${trace.busy}` : trace.part ? `${trace.name}: only the ${trace.part}` : "";
 }
 
 // Whether times of ranks are as their clocks or as their files say, once clocks were compared.

@@ -15,6 +15,8 @@ export interface TraceInfo {
   done: number;
   total: number;
   error?: string;
+  memory?: { here: number; needed?: number; head?: boolean }; // it does not fit: bytes of the page, about what it needs, whether a part may fit
+  part?: string; // "first 1.5 s": it is not whole
   start_ns: string;
   span_ns: number;
   offset_ns: number;

@@ -2,7 +2,9 @@
 import { effect, signal } from "@preact/signals";
 import type { App } from "../app";
 import { formatBytes } from "../format";
+import { say } from "../tools/select_actions";
 import type { TraceId, TraceInfo } from "./model";
+import { messageOf } from "./request";
 
 interface Reading {
   name: string;
@@ -22,15 +24,21 @@ export const showsFailure = (trace: TraceInfo): boolean => !closed.value.has(tra
 
 const partOf = (trace: TraceInfo): string => (trace.done < trace.total ? ` after ${formatBytes(trace.done)} of ${formatBytes(trace.total)}` : "");
 
+const SHARE = 0.75; // of the memory of a page, for the events that it opens of a trace
+
 // A page with the engine has the memory of its tab only.
-const advice = (trace: TraceInfo, isLocal: boolean): string =>
-  isLocal && trace.error?.endsWith("out of memory")
-    ? `${partOf(trace)}: a browser gives a page 4 GB. heddle view ${trace.name} has no such limit, and heddle convert --until 10s ${trace.name} start.heddle makes a part that fits.` : "";
+function advice(trace: TraceInfo): string {
+  if (!trace.memory) return "";
+  const { here, needed } = trace.memory;
+  const estimate = needed ? `, and the trace needs about ${formatBytes(needed)} (estimated)` : "";
+  return `${partOf(trace)}: this page has ${formatBytes(here)}${estimate}. heddle view ${trace.name} has no such limit, `
+    + `and heddle convert --until 10s ${trace.name} start.heddle makes a store of a part that fits.`;
+}
 
 // Null: nothing to report.
-export function readingOf(trace: TraceInfo, isLocal: boolean): Reading | null {
+export function readingOf(trace: TraceInfo): Reading | null {
   if (trace.state === "failed" || (trace.error && trace.busy === "")) {
-    return { name: trace.name, text: `${trace.error || "could not be read"}${advice(trace, isLocal)}`, share: null, failed: true };
+    return { name: trace.name, text: `${trace.error || "could not be read"}${advice(trace)}`, share: null, failed: true };
   }
   if (trace.state !== "reading") return null;
   const share = trace.total > 0 ? Math.max(0, Math.min(1, trace.done / trace.total)) : null;
@@ -56,6 +64,18 @@ function card(reading: Reading): HTMLElement {
   return element;
 }
 
+// The first seconds of a trace whose end does not matter for them: the engine finds how many fit.
+function headButton(app: App, trace: TraceInfo, memory: number): HTMLElement {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = "Open its first seconds, as many as fit";
+  button.addEventListener("click", () => {
+    say(app, `${trace.name}: its first seconds are being read …`);
+    app.source.openHead(trace.id, memory).then(() => say(app, ""), (error: unknown) => say(app, messageOf(error), true));
+  });
+  return button;
+}
+
 export function attachReading(app: App, parent: HTMLElement): void {
   const list = document.createElement("div");
   list.className = "reading";
@@ -64,7 +84,7 @@ export function attachReading(app: App, parent: HTMLElement): void {
     const session = app.state.session.value;
     const cards: HTMLElement[] = [];
     for (const trace of session?.traces ?? []) {
-      const reading = readingOf(trace, app.source.isLocal);
+      const reading = readingOf(trace);
       if (!reading || (reading.failed && !showsFailure(trace))) continue;
       const element = card(reading);
       if (reading.failed) {
@@ -73,6 +93,7 @@ export function attachReading(app: App, parent: HTMLElement): void {
         close.textContent = "Close";
         close.addEventListener("click", () => { closed.value = new Set(closed.peek()).add(trace.id); });
         element.setAttribute("role", "alert");
+        if (trace.memory?.head) element.append(headButton(app, trace, trace.memory.here * SHARE));
         element.append(close);
       }
       cards.push(element);

@@ -70,4 +70,6 @@ export interface Source {
   // For all clients of the server.
   close(trace: TraceId): Promise<void>;
   open(file: File, progress: (done: number, total: number) => void): Promise<TraceId>;
+  // Reads the first seconds of a trace, as many as this memory has room for; of a page with the engine.
+  openHead(trace: TraceId, memory: number): Promise<void>;
 }

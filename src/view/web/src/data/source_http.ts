@@ -42,6 +42,8 @@ export interface Transport {
   fetch(url: string, init: RequestInit): Promise<Response>;
   // Sends a file; the number of its trace.
   upload(url: string, file: File, progress: (done: number, total: number) => void): Promise<number>;
+  // Where the page has the engine: reads a trace again, of which so many bytes of memory hold the first seconds.
+  openHead?(trace: number, memory: number): Promise<void>;
 }
 
 const server: Transport = {
@@ -318,6 +320,10 @@ export class HttpSource implements Source {
 
   async close(trace: number): Promise<void> {
     await this.json("close", { trace }, undefined, "POST");
+  }
+
+  async openHead(trace: number, memory: number): Promise<void> {
+    await this.transport.openHead?.(trace, memory);
   }
 
   open(file: File, progress: (done: number, total: number) => void): Promise<number> {

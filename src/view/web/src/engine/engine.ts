@@ -15,7 +15,7 @@ interface Exports {
   hd_engine_room(size: number): number;
   hd_engine_give(room: number): void;
   hd_engine_begin(limit: number): number;
-  hd_engine_open(engine: number, path: number): number;
+  hd_engine_open(engine: number, path: number, memory: number): number;
   hd_engine_follow(engine: number): void;
   hd_engine_step(engine: number): number;
   hd_engine_ask(engine: number, method: number, uri: number, body: number, size: number): number;
@@ -73,12 +73,12 @@ export class Engine {
     return new TextDecoder().decode(memory.slice(at >>> 0, memory.indexOf(0, at >>> 0)));
   }
 
-  // The number of the trace, which later steps read.
-  open(file: Blob | Uint8Array, name: string): number {
+  // The number of the trace, which later steps read. `memory`: only its first seconds, which need so many bytes; 0: all of it.
+  open(file: Blob | Uint8Array, name: string, memory = 0): number {
     const path = `in/${this.opened++}/${name.replace(/^.*\//, "") || "file"}`;
     this.wasi.add(path, file instanceof Uint8Array ? new MemoryFile(file) : new SlicedFile(file));
     const room = this.put(new TextEncoder().encode(`/${path}`));
-    const trace = this.calls.hd_engine_open(this.engine, room);
+    const trace = this.calls.hd_engine_open(this.engine, room, memory);
     this.calls.hd_engine_give(room);
     if (trace < 0) throw new Error("The engine's memory is full.");
     return trace;

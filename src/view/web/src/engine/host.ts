@@ -56,7 +56,7 @@ class Host implements Transport {
   private readonly dropped = new Map<number, ReturnType<typeof setTimeout>>(); // cancelled queries that may still run
   private readonly readers = new Set<() => void>();
   private readonly watchers = new Set<(session: string) => void>();
-  private readonly files: ({ file: Blob | ArrayBuffer; name: string } | null)[] = []; // by trace; null: it is closed
+  private readonly files: ({ file: Blob | ArrayBuffer; name: string; memory?: number } | null)[] = []; // by trace; null: it is closed
   private readonly made: Unsent<Request>[] = []; // requests that made tracks
   private asked: Promise<string> | null = null; // an answer of api/session that is due
   private last = 0;
@@ -118,7 +118,7 @@ class Host implements Transport {
     for (const each of this.files) await this.call({ what: "open", ...(each ?? { file: new ArrayBuffer(0), name: "" }) });
   }
 
-  // ---- after a query that was cancelled ----
+  // ---- another Worker: after a query that was cancelled, or with less of a trace ----
 
   // A Worker that runs a query takes no message. Another one opens the same traces, makes the same tracks, and then gets
   // the requests that the first did not answer: the page sees a session of another name, and traces that are ready.
@@ -217,6 +217,14 @@ class Host implements Transport {
     const { trace = -1 } = await this.call({ what: "open", file, name: file.name });
     if (trace >= 0) this.files[trace] = { file, name: file.name };
     return trace;
+  }
+
+  async openHead(trace: number, memory: number): Promise<void> {
+    const file = this.files[trace];
+    if (!file) return;
+    this.files[trace] = { ...file, memory };
+    this.restart();
+    await this.ready;
   }
 
   async download(url: string): Promise<void> {

@@ -77,7 +77,7 @@ export class Heddle {
 
   /**
    * Reads a whole file; `name` appears in answers. A Blob can be read in a Worker only. Throws with the reason if no
-   * reader takes it, or if its events need more than 3 GiB.
+   * reader takes it, or if it needs more than 4 GB of memory.
    */
   open(data: Uint8Array | Blob, name: string): Trace {
     const id = this.engine.open(data, name);
@@ -110,6 +110,11 @@ export class Heddle {
   /** All rows, as a Parquet file. */
   queryParquet(sql: string, parameters: Record<string, string | number> = {}): Uint8Array {
     return this.ask(sql, parameters, "parquet").body;
+  }
+
+  /** All rows, as bytes of Arrow's IPC streaming format: tableFromIPC(…) of apache-arrow reads them. */
+  queryArrow(sql: string, parameters: Record<string, string | number> = {}): Uint8Array {
+    return this.ask(sql, parameters, "arrow").body;
   }
 
   /** Of the engine, with all traces. */

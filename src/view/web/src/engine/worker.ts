@@ -3,7 +3,7 @@ import { Engine } from "./engine";
 
 export type Request =
   | { id: number; what: "start"; module: ArrayBuffer }
-  | { id: number; what: "open"; file: Blob | ArrayBuffer; name: string }
+  | { id: number; what: "open"; file: Blob | ArrayBuffer; name: string; memory?: number }
   | { id: number; what: "ask"; method: string; uri: string; body?: Uint8Array };
 export type Reply =
   | { id: number; failed: string }
@@ -46,7 +46,7 @@ async function answer(request: Request): Promise<Omit<Exclude<Reply, { news: tru
   }
   if (!engine) throw new Error("The engine has not started.");
   if (request.what === "open") {
-    const trace = engine.open(request.file instanceof ArrayBuffer ? new Uint8Array(request.file) : request.file, request.name);
+    const trace = engine.open(request.file instanceof ArrayBuffer ? new Uint8Array(request.file) : request.file, request.name, request.memory);
     work();
     return { trace };
   }

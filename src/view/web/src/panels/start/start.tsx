@@ -88,7 +88,7 @@ function About({ app, trace, trust, info, steps }: { app: App; trace: TraceInfo;
   return (
     <Facts>
       <Fact title="Trust"><span class={isDoubted ? "warn" : ""}>{isDoubted && <span role="img" aria-label="Problem: ">⚠ </span>}{trust}</span></Fact>
-      <Fact title="File"><bdi>{trace.name}</bdi> <span class="dim">{file && (textOf(file, "producer") || textOf(file, "format"))}</span></Fact>
+      <Fact title="File"><bdi>{trace.name}</bdi>{trace.part && ` (only the ${trace.part})`} <span class="dim">{file && (textOf(file, "producer") || textOf(file, "format"))}</span></Fact>
       {gpus.length > 0 && <Fact title="GPU"><bdi>{gpus.join(", ")}</bdi></Fact>}
       {file && numberOf(file, "rank") !== null && <Fact title="Rank">{numberOf(file, "rank")}{world !== null && ` of ${formatCount(world)}`}</Fact>}
       <Fact title="Span"><span title={formatDuration(trace.span_ns)}>{formatShort(trace.span_ns)}</span></Fact>
