@@ -4,11 +4,12 @@
 //
 // PAGE has the traces of tests/wasm/run.py. It must load nothing, show them, answer SQL, be the same after a query that is
 // cancelled, and save itself as a page that does the same. EMPTY has none: a trace that is put on it is read, the view fits to
-// it, and progress is shown meanwhile.
+// it, and progress is shown meanwhile; one that is too large for the page's memory can be opened in part.
 import assert from "node:assert/strict";
-import {readFileSync} from "node:fs";
+import {readFileSync, writeFileSync} from "node:fs";
 import {join} from "node:path";
 import {pathToFileURL} from "node:url";
+import {gunzipSync, gzipSync} from "node:zlib";
 import {PATIENCE, launch, watch} from "./browser.mjs";
 
 const [program, file, empty, folder, ...traces] = process.argv.slice(2);
@@ -127,13 +128,59 @@ async function checkProgress() {
   quiet(troubles);
 }
 
+// A WebAssembly module whose memory ends at so many bytes: section 5 is one memory, with flags 1, least and most pages.
+function limited(module, bytes) {
+  const out = Buffer.from(module);
+  const number = at => {
+    let value = 0, end = at;
+    do value += (out[end] & 0x7f) * 2 ** (7 * (end - at)); while (out[end++] & 0x80);
+    return {value, end};
+  };
+  for (let at = 8; at < out.length;) {
+    const size = number(at + 1), next = size.end + size.value;
+    if (out[at] === 5) {
+      assert.deepEqual([...out.subarray(size.end, size.end + 2)], [1, 1], "one memory, with a limit");
+      const most = number(number(size.end + 2).end), from = number(size.end + 2).end;
+      let pages = bytes / 65536;
+      for (let k = from; k < most.end; k++, pages = Math.floor(pages / 128)) out[k] = pages % 128 | (k < most.end - 1 ? 0x80 : 0);
+      assert.equal(pages, 0);
+      return out;
+    }
+    at = next;
+  }
+  throw new Error("the module has no memory");
+}
+
+// The page says what a trace needs, and opens its first seconds: all events before some time, and none that fit no more.
+async function checkTooLarge() {
+  const MEMORY = 96 * 2 ** 20, EVENT = 245, large = traces.at(-1), path = join(folder, "limited.html");
+  const events = JSON.parse(readFileSync(large, "utf8")).traceEvents.filter(({ph}) => ph === "X");
+  writeFileSync(path, readFileSync(empty, "utf8").replace(/(id="heddle-engine">)([^<]*)/,
+    (_, start, text) => start + gzipSync(limited(gunzipSync(Buffer.from(text, "base64")), MEMORY)).toString("base64")));
+  const {page} = await opened(path);
+  await page.getByText("Drop a trace here").waitFor();
+  await page.locator("input[type=file]").setInputFiles(large);
+  const card = page.getByRole("alert");
+  await card.getByText(/out of memory.*: this page has [\d.]+ MiB, and the trace needs about [\d.]+ MiB \(estimated\)\. heddle view large\.json/).waitFor();
+  await card.getByRole("button", {name: "Open its first seconds, as many as fit"}).click();
+  await page.waitForFunction(() => window.heddle.app.state.session.value.traces[0]?.part);
+  const [{part, span_ns}] = (await settled(page, 1)).traces;
+  assert.match(part, /^first [\d.e-]+ s$/);
+  await page.getByText(`large.json: only the ${part}`).waitFor();
+  const query = async sql => JSON.parse(await asked(page, "api/query", {method: "POST", body: sql})).rows[0];
+  const [count, last] = await query("select count(*), max(ts) from slice where dur > 0");
+  assert.equal(count, events.filter(({ts}) => ts * 1000 <= last).length, "all until the last one");
+  assert.ok(count > MEMORY / EVENT / 8 && count < events.length / 2, `${count} of ${events.length} slices, ${part}, ${span_ns} ns`);
+}
+
 try {
   const page = await checkTraces(file, process.env.HEDDLE_PICTURE);
   await checkTraces(await savedAgain(page, join(folder, "again.html")));
   await checkCancelled();
   await checkEmpty();
   await checkProgress();
-  console.log("saved pages: shown, saved again, a query cancelled, and a trace put on an empty one");
+  await checkTooLarge();
+  console.log("saved pages: shown, saved again, a query cancelled, and a trace put on an empty one, also a part of one");
 } finally {
   await browser.close();
 }

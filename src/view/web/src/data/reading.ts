@@ -24,7 +24,8 @@ export const showsFailure = (trace: TraceInfo): boolean => !closed.value.has(tra
 
 const partOf = (trace: TraceInfo): string => (trace.done < trace.total ? ` after ${formatBytes(trace.done)} of ${formatBytes(trace.total)}` : "");
 
-const SHARE = 0.75; // of the memory of a page, for the events that it opens of a trace
+const ENGINE_BYTES = 32 * 2 ** 20; // what the engine takes without events, while it reads
+const SHARE = 0.75; // of the other memory, for the events that are opened of a trace
 
 // A page with the engine has the memory of its tab only.
 function advice(trace: TraceInfo): string {
@@ -93,7 +94,7 @@ export function attachReading(app: App, parent: HTMLElement): void {
         close.textContent = "Close";
         close.addEventListener("click", () => { closed.value = new Set(closed.peek()).add(trace.id); });
         element.setAttribute("role", "alert");
-        if (trace.memory?.head) element.append(headButton(app, trace, trace.memory.here * SHARE));
+        if (trace.memory?.head) element.append(headButton(app, trace, (trace.memory.here - ENGINE_BYTES) * SHARE));
         element.append(close);
       }
       cards.push(element);
