@@ -115,8 +115,8 @@ hd_status hd_trace_arrow_stream(struct ArrowArrayStream *out, const hd_trace *tr
 hd_status hd_table_arrow_stream(struct ArrowArrayStream *out, const hd_table *table, hd_error *err);
 
 /* The stream as bytes of Arrow's IPC streaming format, which pyarrow.ipc.open_stream, apache-arrow of npm, polars and
- * DuckDB read. Takes the stream, also when it fails. Columns are of the formats "l", "L", "i", "g", "b", "u" and "U", as of
- * statements of SQL; UNSUPPORTED: another one, or a dictionary. Errors: also those of the stream and the sink. */
+ * DuckDB read. Takes the stream, also when it fails. Columns are of the formats "l", "L", "i", "g", "b", "u" and "U",
+ * as of statements of SQL; UNSUPPORTED: another one, or a dictionary. Errors: also those of the stream and the sink. */
 hd_status hd_arrow_write(hd_byte_sink *sink, struct ArrowArrayStream *stream, hd_error *err);
 
 #ifdef __cplusplus

@@ -3,8 +3,8 @@
  * Format   arrow.apache.org/docs/format/Columnar.html, "Serialization and IPC"; Message.fbs and Schema.fbs, version 5
  * Makes    a schema, a message for each batch, the end; one level of columns, no dictionaries, no compression
  *
- * A message's metadata is a FlatBuffer. Its tables are written before what they refer to, since references point forward,
- * and each field takes 8 bytes, so that all are aligned.
+ * A message's metadata is a FlatBuffer. Its tables are written before what they refer to, since references point
+ * forward, and each field takes 8 bytes, so that all are aligned.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -71,7 +71,8 @@ static void put_text(hd_bytes *out, size_t from, const char *text)
 
 /* ---- messages ---- */
 
-/* Begins the metadata; the header of this type refers from where *out_header is. Returns where the size of the body is. */
+/* Begins the metadata; the reference to the header of this type is at *out_header. Returns where the size of the body
+ * is. */
 static size_t begin_message(hd_bytes *out, size_t *out_header, int type)
 {
     out->size = 0;

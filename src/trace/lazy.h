@@ -58,8 +58,8 @@ void hd_builder_set_stored(hd_builder *builder);
 /* Bytes that reading may take: events take half of them; further events go to a temporary file in $TMPDIR or /var/tmp,
  * which is mapped. 0: a quarter of the machine's memory (or of the control group's). Before the first append. */
 void hd_builder_limit_memory(hd_builder *builder, uint64_t bytes);
-/* Keep only the first seconds: so many that at most `most` events remain, and a few later ones. Chunks alone are limited,
- * not blocks of a source. Before the first append. */
+/* Keep only the first seconds: so many that at most `most` events remain, and a few later ones. Chunks alone are
+ * limited, not blocks of a source. Before the first append. */
 void hd_builder_limit_events(hd_builder *builder, uint64_t most);
 /* Until when the first seconds of the trace, of at most `most` events, last: where a crop leaves out what the builder
  * did not drop. END: all of it fits; LIMIT: no time is early enough. */
