@@ -17,6 +17,7 @@
 #include "model/roles/trace_roles.h"
 #include "report/report.h"
 #include "report/spans.h"
+#include "trace/lazy.h"
 
 __extension__ typedef __int128 i128;
 
@@ -165,7 +166,7 @@ static hd_status sweep(timeline *t, const timeline_row *row, hd_error *err)
     for (uint64_t i = 0; i < slices; i++) {
         uint32_t k;
         int64_t end;
-        const hd_block *block = hd_trace_block_of(&k, t->trace, HD_KIND_SLICE, list[i].row);
+        const hd_block *block = hd_trace_columns_of(&k, t->trace, HD_KIND_SLICE, list[i].row);
         const hd_column *c = block->columns;
         int64_t start = hd_column_at(&c[HD_COL_START], k);
         if (!span_takes_part(&end, start, hd_column_at(&c[HD_COL_DURATION], k), hd_column_at(&c[HD_COL_PHASE], k)))

@@ -55,7 +55,7 @@ static void gather(hd_lane_slice *out, const hd_trace *trace, const uint32_t *ro
     for (uint32_t i = 0; i < count; i++) {
         uint32_t at;
         if (!block || rows[i] < block->first_row || rows[i] - block->first_row >= block->row_count)
-            block = hd_trace_block_of(&at, trace, HD_KIND_SLICE, rows[i]);
+            block = hd_trace_columns_of(&at, trace, HD_KIND_SLICE, rows[i]);
         at = (uint32_t)(rows[i] - block->first_row);
         int64_t start = hd_column_at(&block->columns[HD_COL_START], at);
         int64_t duration = hd_column_at(&block->columns[HD_COL_DURATION], at);
@@ -73,7 +73,7 @@ static hd_status bind_track(uint32_t *out, const hd_trace *trace, const uint32_t
     hd_status status = hd_bind_index_init(&index, extents, slice_count, 1, hd_trace_large_bytes(trace), err);
     for (size_t i = 0; status == HD_OK && i < flow_count; i++) {
         uint32_t at;
-        const hd_block *block = hd_trace_block_of(&at, trace, HD_KIND_FLOW, flows[i]);
+        const hd_block *block = hd_trace_columns_of(&at, trace, HD_KIND_FLOW, flows[i]);
         int64_t start = hd_column_at(&block->columns[HD_COL_START], at);
         uint32_t phase = (uint32_t)hd_column_at(&block->columns[HD_COL_PHASE], at);
         bool enclosing = (phase & HD_PHASE_MASK) != 'f' || phase & HD_FLAG_BIND_ENCLOSING;

@@ -6,6 +6,7 @@
 #include "base/sorted.h"
 #include "report/check/check.h"
 #include "trace/event.h"
+#include "trace/lazy.h"
 
 /* ---- slices and ends ---- */
 
@@ -58,7 +59,7 @@ static hd_status check_slices(check *c, hd_error *err)
 static bool is_of_other_name(const check *c, const hd_block *ends, uint32_t row, int64_t slice)
 {
     uint32_t at, name = (uint32_t)hd_column_at(&ends->columns[HD_COL_NAME], row);
-    const hd_block *block = hd_trace_block_of(&at, c->trace, HD_KIND_SLICE, (uint64_t)slice);
+    const hd_block *block = hd_trace_columns_of(&at, c->trace, HD_KIND_SLICE, (uint64_t)slice);
     uint32_t begun = (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], at);
     return name != begun && hd_trace_string(c->trace, name).size && hd_trace_string(c->trace, begun).size;
 }

@@ -1,5 +1,6 @@
 /* flows.c - flows that lack an end, run backward, or bind to no slice (report/flows.h) */
 #include "report/flows.h"
+#include "trace/lazy.h"
 #include "base/error.h"
 #include "report/check/check.h"
 
@@ -27,7 +28,7 @@ static hd_status begin_lane(void *user, uint32_t id, hd_error *err)
 static uint32_t track_of_slice(const check *c, uint32_t slice)
 {
     uint32_t row;
-    const hd_block *block = hd_trace_block_of(&row, c->trace, HD_KIND_SLICE, slice);
+    const hd_block *block = hd_trace_columns_of(&row, c->trace, HD_KIND_SLICE, slice);
     return (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], row);
 }
 

@@ -10,6 +10,7 @@
 #include "report/info/info.h"
 #include "report/report.h"
 #include "report/spans.h"
+#include "trace/lazy.h"
 
 /* ---- lanes ---- */
 
@@ -90,7 +91,7 @@ static hd_status sum_spans(info_tracks *tracks, hd_roles *roles, hd_error *err)
         int64_t ranks = spans.ticks.ranks; /* of a picosecond: lengths in ticks are not exact */
         for (uint64_t s = 0; s < slices; s++) {
             uint32_t at;
-            const hd_block *block = hd_trace_block_of(&at, roles->trace, HD_KIND_SLICE, list[s].row);
+            const hd_block *block = hd_trace_columns_of(&at, roles->trace, HD_KIND_SLICE, list[s].row);
             if (hd_counts_as_busy(roles, block, at, lanes[i].sort))
                 hd_busy_add(&sum, list[s].start / ranks, list[s].end / ranks);
         }

@@ -140,7 +140,7 @@ static hd_status load_part(part_slices *out, const hd_index *index, const hd_lan
     HD_TRY(hd_lane_rows(rows, &count, index, lane, trace, (uint64_t)part * HD_SUMMARY_SLICES, HD_SUMMARY_SLICES, err));
     for (size_t i = 0; i < count; i++) {
         uint32_t row;
-        const hd_column *c = hd_trace_block_of(&row, trace, HD_KIND_SLICE, rows[i])->columns;
+        const hd_column *c = hd_trace_columns_of(&row, trace, HD_KIND_SLICE, rows[i])->columns;
         out->start_ns[i] = hd_column_at(&c[HD_COL_START], row);
         out->spans[i] = lane_span_of(index, out->start_ns[i], hd_column_at(&c[HD_COL_DURATION], row),
                                      hd_column_at(&c[HD_COL_START_PS], row), hd_column_at(&c[HD_COL_END_PS], row));

@@ -12,6 +12,7 @@
 #include "model/host/slices.h"
 #include "model/roles/trace_roles.h"
 #include "trace/event.h"
+#include "trace/lazy.h"
 #include "trace/spill.h"
 
 enum { READ_AHEAD = 64, UNKNOWN_SORT = -2, NO_SORT = -1 };
@@ -45,7 +46,7 @@ static int sort_of(context_finder *f, const view_slice *slice)
     uint32_t at;
     hd_string name = view_scene_text(f->scene, slice->name);
     if (slice->row >= hd_trace_row_count(f->trace, HD_KIND_SLICE)) return NO_SORT;
-    const hd_block *block = hd_trace_block_of(&at, f->trace, HD_KIND_SLICE, slice->row);
+    const hd_block *block = hd_trace_columns_of(&at, f->trace, HD_KIND_SLICE, slice->row);
     switch (hd_roles_in(f->roles, block, at, (uint32_t)hd_column_at(&block->columns[HD_COL_CATEGORY], at))) {
     case HD_ROLE_OP: return hd_is_profiler_step(name) ? NO_SORT : VIEW_CONTEXT_OPS;
     case HD_ROLE_ANNOTATION: return hd_is_profiler_step(name) ? NO_SORT : VIEW_CONTEXT_SCOPES;

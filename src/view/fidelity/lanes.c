@@ -5,6 +5,7 @@
 #include "base/memory/vector.h"
 #include "report/check/check.h"
 #include "trace/index/lane_index.h"
+#include "trace/lazy.h"
 #include "view/fidelity/impl.h"
 
 /* ---- the slices of a lane ---- */
@@ -20,7 +21,7 @@ static bool read_slice(view_lane_slice *out, const view_lane_walk *walk, uint64_
 {
     uint32_t i;
     int64_t end_ns;
-    const hd_column *columns = hd_trace_block_of(&i, walk->trace, HD_KIND_SLICE, row)->columns;
+    const hd_column *columns = hd_trace_columns_of(&i, walk->trace, HD_KIND_SLICE, row)->columns;
     int64_t start_ns = hd_column_at(&columns[HD_COL_START], i), duration = hd_column_at(&columns[HD_COL_DURATION], i);
     if (!span_takes_part(&end_ns, start_ns, duration, hd_column_at(&columns[HD_COL_PHASE], i))) return false;
     out->start = lane_units(walk->index, start_ns, hd_column_at(&columns[HD_COL_START_PS], i));

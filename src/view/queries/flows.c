@@ -9,6 +9,7 @@
 #include "base/memory/large.h"
 #include "base/sorted.h"
 #include "model/flows/bind.h"
+#include "trace/lazy.h"
 #include "trace/spill.h"
 #include "view/queries/queries.h"
 
@@ -263,6 +264,6 @@ uint32_t view_line_category(const view_line *line, const hd_trace *trace)
 {
     uint32_t at;
     if (line->to_flow >= hd_trace_row_count(trace, HD_KIND_FLOW)) return HD_STRING_NONE; /* a slice is the point */
-    const hd_block *block = hd_trace_block_of(&at, trace, HD_KIND_FLOW, line->to_flow);
+    const hd_block *block = hd_trace_columns_of(&at, trace, HD_KIND_FLOW, line->to_flow);
     return (uint32_t)hd_column_at(&block->columns[HD_COL_CATEGORY], at);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "trace/lazy.h"
 #include "view/queries/flows.h"
 #include "view/route/routes_query.h"
 #include "view/scene/place.h"
@@ -30,7 +31,7 @@ typedef struct line_filter {
 static uint32_t track_of(const hd_trace *trace, uint32_t slice)
 {
     uint32_t at;
-    const hd_block *block = hd_trace_block_of(&at, trace, HD_KIND_SLICE, slice);
+    const hd_block *block = hd_trace_columns_of(&at, trace, HD_KIND_SLICE, slice);
     return (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], at);
 }
 
@@ -60,7 +61,7 @@ static bool passes(const line_filter *f, const view_line *line)
 static int64_t start_of(const hd_trace *trace, uint32_t slice)
 {
     uint32_t at;
-    const hd_block *block = hd_trace_block_of(&at, trace, HD_KIND_SLICE, slice);
+    const hd_block *block = hd_trace_columns_of(&at, trace, HD_KIND_SLICE, slice);
     return hd_column_at(&block->columns[HD_COL_START], at);
 }
 

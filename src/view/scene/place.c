@@ -1,5 +1,6 @@
 /* place.c - finds the position of an event in a scene */
 #include "view/scene/place.h"
+#include "trace/lazy.h"
 
 #include "view/write/json.h"
 
@@ -40,7 +41,7 @@ bool view_place_of(view_place *out, const view_scene *scene, hd_kind kind, uint6
     const hd_trace *trace = view_scene_trace(scene);
     uint32_t at;
     if (row >= hd_trace_row_count(trace, kind)) return false;
-    const hd_block *block = hd_trace_block_of(&at, trace, kind, row);
+    const hd_block *block = hd_trace_columns_of(&at, trace, kind, row);
     int64_t start = hd_column_at(&block->columns[HD_COL_START], at);
     if (start == HD_NO_TIME) return false;
     return view_place_on(out, scene, view_scene_track_of_event(scene, kind, row), (uint32_t)row, start);

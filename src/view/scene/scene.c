@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/memory/large.h"
 #include "base/sorted.h"
+#include "trace/lazy.h"
 #include "trace/spill.h"
 #include "view/scene/impl.h"
 
@@ -255,7 +256,7 @@ uint32_t view_scene_track_of_event(const view_scene *scene, hd_kind kind, uint64
     const uint32_t *tracks = atomic_load(&scene->event_tracks[kind]);
     if (tracks) return tracks[row];
     uint32_t within;
-    const hd_block *block = hd_trace_block_of(&within, scene->trace, kind, row);
+    const hd_block *block = hd_trace_columns_of(&within, scene->trace, kind, row);
     if (hd_column_at(&block->columns[HD_COL_START], within) == HD_NO_TIME) return HD_NONE;
     return view_scene_track_of(scene, (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], within), kind);
 }
