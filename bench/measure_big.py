@@ -6,8 +6,9 @@
 Makes a store of each size in FOLDER (heddle synth, seed 1, through a pipe) and, of a tenth of the events, traces of an
 unusual shape: one track with all slices, a track for every ten slices, a name for each slice, slices within one another.
 Each command runs once with `ulimit -v` of so many GiB. A row has seconds, CPU seconds, the peak of memory that is of no
-file (RssAnon, sampled every 20 ms), and how much more than linearly CPU time (of a view, time) grew from the size before. Exit status 1: a
-command failed or was killed, or an answer is wrong: counts and sums of SQL are compared with those of the maker.
+file (RssAnon, sampled every 20 ms), and how much more than linearly CPU time (of a view, time) grew from the size before.
+Exit status 1: a command failed or was killed, or an answer is wrong: counts and sums of SQL are compared with those of
+the maker.
 """
 import argparse
 import json
@@ -53,12 +54,14 @@ class Bench:
 
     def run(self, shape, events, work, *command, expect=None, good=(0,), feed=None, stdout=subprocess.PIPE):
         """One command; expect: the last word that it prints. Its output, or None where it failed."""
-        if not self.wants(work):
+        if not feed and not self.wants(work):
             return None
         begin = time.perf_counter()
         used = sum(os.times()[2:4])
         process = self.start(command, stdout, text=True, stderr=subprocess.PIPE, stdin=feed)
         memory = Memory(process.pid)
+        if feed:
+            feed.close()  # the maker ends where the command ends before it
         out, err = process.communicate()
         memory.ended = True
         if process.returncode not in good:

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arrow/failed.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/io/output.h"
-#include "heddle/arrow.h"
 
 enum { VERSION_5 = 4, HEADER_SCHEMA = 1, HEADER_BATCH = 3, SLOT = 8, CONTINUES = 4 };
 
@@ -237,7 +237,7 @@ static hd_status write_batch(hd_output *output, const ipc_type *const *columns, 
 
 /* ---- the stream ---- */
 
-static hd_status stream_failed(struct ArrowArrayStream *stream, int problem, hd_error *err)
+hd_status arrow_stream_failed(struct ArrowArrayStream *stream, int problem, hd_error *err)
 {
     const char *text = stream->get_last_error(stream);
     return hd_error_set(err, problem == ENOMEM ? HD_ERR_MEMORY : HD_ERR_IO, NULL, HD_OFFSET_NONE, "%s",
@@ -251,7 +251,7 @@ static hd_status write_batches(hd_output *output, const ipc_type *const *columns
     for (;;) {
         struct ArrowArray batch = {0};
         int problem = stream->get_next(stream, &batch);
-        if (problem) return stream_failed(stream, problem, err);
+        if (problem) return arrow_stream_failed(stream, problem, err);
         if (!batch.release) return hd_output_write(output, end, sizeof end, err);
         hd_status status = write_batch(output, columns, &batch, err);
         batch.release(&batch);
@@ -263,7 +263,7 @@ static hd_status write_stream(hd_output *output, struct ArrowArrayStream *stream
 {
     struct ArrowSchema schema;
     int problem = stream->get_schema(stream, &schema);
-    if (problem) return stream_failed(stream, problem, err);
+    if (problem) return arrow_stream_failed(stream, problem, err);
     const ipc_type **columns = calloc((size_t)schema.n_children + 1, sizeof *columns);
     hd_status status = columns ? write_schema(output, columns, &schema, err) : HD_NOMEM(err);
     schema.release(&schema);

@@ -3,10 +3,10 @@
  * Batches are gathered into row groups; threads make the column chunks of a group (chunk.c), which are written in
  * order. Only a chunk's footer data stays in memory, not its bytes.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "arrow/failed.h"
 #include "base/error.h"
 #include "base/memory/vector.h"
 #include "base/options.h"
@@ -38,13 +38,6 @@ typedef struct chunk_job {
 } chunk_job;
 
 /* ---- the stream ---- */
-
-static hd_status stream_failed(const parquet_writer *w, int problem, hd_error *err)
-{
-    const char *text = w->stream->get_last_error(w->stream);
-    return hd_error_set(err, problem == ENOMEM ? HD_ERR_MEMORY : HD_ERR_IO, NULL, HD_OFFSET_NONE, "%s",
-                        text ? text : strerror(problem));
-}
 
 static hd_status unsupported(const char *name, const char *format, hd_error *err)
 {
@@ -83,7 +76,7 @@ static hd_status init_columns(parquet_writer *w, hd_error *err)
 {
     struct ArrowSchema schema;
     int problem = w->stream->get_schema(w->stream, &schema);
-    if (problem) return stream_failed(w, problem, err);
+    if (problem) return arrow_stream_failed(w->stream, problem, err);
     hd_status status = HD_OK;
     if (strcmp(schema.format, "+s") != 0) status = unsupported("", schema.format, err);
     w->file.columns = calloc((size_t)schema.n_children + 1, sizeof *w->file.columns);
@@ -195,7 +188,7 @@ static hd_status take_batch(bool *out_end, parquet_writer *w, parquet_group *gro
 {
     struct ArrowArray batch = {0};
     int problem = w->stream->get_next(w->stream, &batch);
-    if (problem) return stream_failed(w, problem, err);
+    if (problem) return arrow_stream_failed(w->stream, problem, err);
     *out_end = !batch.release;
     if (*out_end) return HD_OK;
     if (batch.length == 0 || w->file.column_count == 0) {
