@@ -88,13 +88,8 @@ bool gpu_spans_union(gpu_spans *out, gpu_span *list, size_t count, uint64_t larg
 {
     size_t kept = 0;
     gpu_span *spare = hd_large_new(count + 1, sizeof *spare, large);
-    *out = (gpu_spans){.list = list, .before = hd_large_new(count + 1, sizeof *out->before, large)};
-    if (!spare || !out->before) {
-        hd_large_free(spare);
-        gpu_spans_deinit(out);
-        return false;
-    }
-    HD_SORT_RUNS(list, spare, count, x, y, x->start < y->start);
+    *out = (gpu_spans){.list = list};
+    if (spare) HD_SORT_RUNS(list, spare, count, x, y, x->start < y->start);
     hd_large_free(spare);
     for (size_t i = 0; i < count; i++) {
         if (list[i].end <= list[i].start) continue;
@@ -105,8 +100,13 @@ bool gpu_spans_union(gpu_spans *out, gpu_span *list, size_t count, uint64_t larg
         }
     }
     out->count = kept;
+    if (spare) out->before = hd_large_new(kept + 1, sizeof *out->before, large);
+    if (!out->before || !hd_large_resize((void **)&out->list, kept, kept + 1, sizeof *list, large)) {
+        gpu_spans_deinit(out);
+        return false;
+    }
     out->before[0] = 0;
-    for (size_t i = 0; i < kept; i++) out->before[i + 1] = out->before[i] + (list[i].end - list[i].start);
+    for (size_t i = 0; i < kept; i++) out->before[i + 1] = out->before[i] + (out->list[i].end - out->list[i].start);
     return true;
 }
 

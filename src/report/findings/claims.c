@@ -179,26 +179,43 @@ size_t findings_first_claim(const findings *f, uint32_t of)
     return low;
 }
 
-int64_t findings_claimed_time(const findings *f, uint32_t of)
+/* How much of the whole at least one of the spans covers; takes the list. -1: no memory. */
+static int64_t covered_time(const findings *f, gpu_span *list, size_t count)
 {
-    size_t first = findings_first_claim(f, of), count = 0;
-    uint32_t rest = f->list[of].takes_rest ? f->first_work : 0;
-    gpu_span *list = hd_large_new(f->claim_count - first + rest + 1, sizeof *list, f->scope.large);
     gpu_spans spans;
-    if (!list) return -1;
-    for (size_t i = first; i < f->claim_count && f->claims[i].of == of; i++) {
-        const finding_claim *c = &f->claims[i];
-        if (c->ns != HD_NO_TIME)
-            list[count++] = (gpu_span){f->graph->starts[c->node], f->graph->starts[c->node] + c->ns};
-    }
-    for (uint32_t n = 0; n < rest; n++) {
-        int64_t left = findings_left(f, n);
-        if (left > 0) list[count++] = (gpu_span){f->graph->starts[n], f->graph->starts[n] + left};
-    }
-    if (!gpu_spans_union(&spans, list, count, f->scope.large)) return -1;
+    if (!list || !gpu_spans_union(&spans, list, count, f->scope.large)) return -1;
     int64_t covered = gpu_spans_covered(&spans, f->from, f->until);
     gpu_spans_deinit(&spans);
     return covered;
+}
+
+/* Appends a span, or makes the last one longer: nodes of a thread follow one another. */
+static size_t add_span(gpu_span *list, size_t count, int64_t start, int64_t end)
+{
+    gpu_span *last = count ? &list[count - 1] : NULL;
+    if (!last || start < last->start || start > last->end) {
+        list[count++] = (gpu_span){start, end};
+    } else if (end > last->end) {
+        last->end = end;
+    }
+    return count;
+}
+
+int64_t findings_claimed_time(const findings *f, uint32_t of)
+{
+    const int64_t *starts = f->graph->starts;
+    size_t first = findings_first_claim(f, of), count = 0;
+    uint32_t rest = f->list[of].takes_rest ? f->first_work : 0;
+    gpu_span *list = hd_large_new(f->claim_count - first + rest + 1, sizeof *list, f->scope.large);
+    for (size_t i = first; list && i < f->claim_count && f->claims[i].of == of; i++) {
+        const finding_claim *c = &f->claims[i];
+        if (c->ns != HD_NO_TIME) count = add_span(list, count, starts[c->node], starts[c->node] + c->ns);
+    }
+    for (uint32_t n = 0; list && n < rest; n++) {
+        int64_t left = findings_left(f, n);
+        if (left > 0) count = add_span(list, count, starts[n], starts[n] + left);
+    }
+    return covered_time(f, list, count);
 }
 
 /* The device of which most that the last finding claims is; HD_NONE. */
@@ -367,20 +384,15 @@ hd_status findings_find_named(findings *f, const finding_rule *rule, findings_is
 /* How long at least one of these calls runs, or, with `claims`, any claimed activity of the last finding. */
 static int64_t freed_time(const findings *f, const uint32_t *syncs, size_t size, bool claims)
 {
-    gpu_spans spans;
-    size_t first = claims ? findings_first_claim(f, f->count - 1) : f->claim_count, count = size;
+    size_t first = claims ? findings_first_claim(f, f->count - 1) : f->claim_count, count = 0;
     gpu_span *list = hd_large_new(size + f->claim_count - first + 1, sizeof *list, f->scope.large);
-    if (!list) return -1;
-    for (size_t i = 0; i < size; i++)
-        list[i] = (gpu_span){f->gaps.syncs.list[syncs[i]].start, f->gaps.syncs.list[syncs[i]].end};
-    for (size_t i = first; i < f->claim_count; i++) {
+    for (size_t i = 0; list && i < size; i++)
+        count = add_span(list, count, f->gaps.syncs.list[syncs[i]].start, f->gaps.syncs.list[syncs[i]].end);
+    for (size_t i = first; list && i < f->claim_count; i++) {
         uint32_t node = f->claims[i].node;
-        list[count++] = (gpu_span){f->graph->starts[node], f->graph->ends[node]};
+        count = add_span(list, count, f->graph->starts[node], f->graph->ends[node]);
     }
-    if (!gpu_spans_union(&spans, list, count, f->scope.large)) return -1;
-    int64_t covered = gpu_spans_covered(&spans, f->from, f->until);
-    gpu_spans_deinit(&spans);
-    return covered;
+    return covered_time(f, list, count);
 }
 
 /* Frees them; the finding stays if they are worth it. */
