@@ -368,6 +368,17 @@ def check_ranks(heddle, work):
         fail(f"a folder of ranks: {rows}")
 
 
+def check_arrow(heddle, path):
+    """pyarrow reads the rows of SQL that the JSON of the same statement has."""
+    command = [heddle, "query", path, "select ts, dur, name, category, 0.5 as half, null as none from slice order by id", "-f"]
+    stream, text = (subprocess.run([*command, form], check=True, stdout=subprocess.PIPE).stdout for form in ("arrow", "json"))
+    table = pa.ipc.open_stream(stream).read_all()
+    table.validate(full=True)
+    if table.to_pylist() != json.loads(text):
+        fail(f"{path}: rows of SQL differ as Arrow and JSON")
+    return len(table)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--heddle", required=True)
@@ -376,11 +387,15 @@ def main():
     known = proven.Proven(f"parquet_{args.choice or 'random'}", os.path.join(ROOT, "tests/peers.txt"))
     with tempfile.TemporaryDirectory() as work:
         check_ranks(args.heddle, work)
+        rows = 0
         for seed in range(rounds.rounds(15)):
             path = f"{work}/random.json"
             with open(path, "w", encoding="utf-8", errors="surrogatepass") as f:
                 f.write(random_trace(random.Random(seed)))
             check_trace(args.heddle, path, f"seed {seed}", True, known)
+            rows += check_arrow(args.heddle, path)
+        if not rows:
+            fail("no row as Arrow")
     shared = os.path.join(os.environ.get("HEDDLE_SHARED") or os.path.join(ROOT, "../shared"), "data")
     paths = sorted(glob.glob(f"{shared}/kineto/*.json.gz") + glob.glob(f"{shared}/ranks/*/rank0*.json*") + glob.glob(f"{shared}/chrome/*.json*"))
     for path in sizes.chosen(paths, args.choice, few=lambda path: False):

@@ -8,15 +8,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-const char *const session_formats[] = {"table", "csv", "json", "jsonl", "md", "parquet", NULL};
+const char *const session_formats[] = {"table", "csv", "json", "jsonl", "md", "parquet", "arrow", NULL};
 
 bool session_format_of(rows_format *out, const char *path)
 {
     static const struct {
         const char *end;
         rows_format format;
-    } ends[] = {{".csv", ROWS_CSV},         {".json", ROWS_JSON},   {".jsonl", ROWS_JSONL}, {".ndjson", ROWS_JSONL},
-                {".parquet", ROWS_PARQUET}, {".md", ROWS_MARKDOWN}, {".txt", ROWS_TABLE}};
+    } ends[] = {{".csv", ROWS_CSV},         {".json", ROWS_JSON},    {".jsonl", ROWS_JSONL}, {".ndjson", ROWS_JSONL},
+                {".parquet", ROWS_PARQUET}, {".arrows", ROWS_ARROW}, {".md", ROWS_MARKDOWN}, {".txt", ROWS_TABLE}};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         if (cli_ends_with(path, strlen(path), ends[i].end)) return *out = ends[i].format, true;
     return false;

@@ -40,7 +40,7 @@ static const cli_option options[] = {
      .kind = CLI_TEXT,
      .value = "FILE",
      FIELD(output),
-     .help = "write there: .csv, .json, .jsonl, .md, .parquet, .txt"},
+     .help = "write there: .csv, .json, .jsonl, .md, .parquet, .arrows, .txt"},
     {.name = "sql",
      .letter = 'c',
      .kind = CLI_TEXT,
@@ -197,12 +197,13 @@ static int choose_output(query_session *session, const asked *a, cli_run *run)
     if (to_file && !is_known && chosen->format == FORMAT_UNSET && !run->global.json)
         return cli_usage_error(run,
                                "-o: what to write does not follow from '%.100s': use .csv, .json, .jsonl, .md, "
-                               ".parquet or .txt, or --format",
+                               ".parquet, .arrows or .txt, or --format",
                                chosen->output);
     bool is_terminal = !to_file && run->is_terminal;
-    if (session->format == ROWS_PARQUET && is_terminal && !a->is_shell)
-        return cli_usage_error(run, "Parquet is nothing for a terminal: -o FILE.parquet");
-    if (a->is_shell && (to_file || session->format == ROWS_PARQUET))
+    if (rows_are_columns(session->format) && is_terminal && !a->is_shell)
+        return cli_usage_error(run, "%s output cannot be shown on a terminal: use -o FILE",
+                               session_formats[session->format]);
+    if (a->is_shell && (to_file || rows_are_columns(session->format)))
         return cli_usage_error(run, "in the shell, .output FILE says where results go");
     session->out.path = to_file ? chosen->output : NULL;
     session->rows_shown = chosen->rows ? chosen->rows : is_terminal && !chosen->all ? SESSION_ROWS_SHOWN : UINT64_MAX;
@@ -224,12 +225,12 @@ static int check_parameters(const query_session *session, int status)
 static int run_script(query_session *session, const asked *a)
 {
     cli_run *run = session->run;
-    bool is_parquet = session->format == ROWS_PARQUET;
-    if (!is_parquet && session_out_open(&session->out, &run->err) != HD_OK) return CLI_FAILED;
+    bool has_columns = rows_are_columns(session->format);
+    if (!has_columns && session_out_open(&session->out, &run->err) != HD_OK) return CLI_FAILED;
     int status = session_run(session, a->sql, a->name);
     status = check_parameters(session, status);
     hd_status written = status == CLI_OK ? HD_OK : HD_ERR_ARGUMENT;
-    if (!is_parquet) written = session_out_close(&session->out, written, &run->err);
+    if (!has_columns) written = session_out_close(&session->out, written, &run->err);
     if (written == HD_OK && session->out.path) report_say_wrote(run, session->out.path, false);
     return status == CLI_OK && written != HD_OK ? CLI_FAILED : status;
 }

@@ -5,7 +5,21 @@
 #include "heddle/query.h"
 #include "heddle/table.h"
 
-typedef enum rows_format { ROWS_TABLE, ROWS_CSV, ROWS_JSON, ROWS_JSONL, ROWS_MARKDOWN, ROWS_PARQUET } rows_format;
+typedef enum rows_format {
+    ROWS_TABLE,
+    ROWS_CSV,
+    ROWS_JSON,
+    ROWS_JSONL,
+    ROWS_MARKDOWN,
+    ROWS_PARQUET,
+    ROWS_ARROW
+} rows_format;
+
+/* A file of columns: one result, as a whole stream, and nothing for a terminal. */
+static inline bool rows_are_columns(rows_format format)
+{
+    return format >= ROWS_PARQUET;
+}
 
 typedef struct rows_cell {
     hd_query_value value; /* data: not set, the text is at `offset` */
@@ -14,7 +28,7 @@ typedef struct rows_cell {
 
 /* Rows are kept until there are enough for a piece, which has the types of its columns and, as text, their widths. */
 typedef struct rows_out {
-    rows_format format; /* not PARQUET, which needs a whole stream */
+    rows_format format; /* no columns, which need a whole stream */
     hd_sink sink;
     unsigned width; /* of the terminal; 0: none */
     bool bold;

@@ -2,6 +2,7 @@
 #include "cli/commands/query/session.h"
 #include "cli/report_out.h"
 
+#include "heddle/arrow.h"
 #include "heddle/parquet.h"
 
 #include <errno.h>
@@ -301,7 +302,7 @@ static void checked_release(struct ArrowArrayStream *self)
     self->release = NULL;
 }
 
-static hd_status write_parquet(query_session *session, hd_statement *statement)
+static hd_status write_columns(query_session *session, hd_statement *statement)
 {
     cli_run *run = session->run;
     checked_stream checked = {.session = session};
@@ -310,7 +311,8 @@ static hd_status write_parquet(query_session *session, hd_statement *statement)
     if (session->result_count++) {
         hd_statement_free(statement);
         return hd_error_set(&run->err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
-                            "Parquet is of one result; another statement gives rows, too");
+                            "%s output holds one result, and another statement gives rows too",
+                            session_formats[session->format]);
     }
     hd_status status = hd_statement_arrow_stream(&checked.inner, statement, &run->err);
     if (status != HD_OK) return status;
@@ -319,7 +321,8 @@ static hd_status write_parquet(query_session *session, hd_statement *statement)
         stream.release(&stream);
         return status;
     }
-    status = hd_parquet_write(sink, &stream, NULL, &run->err);
+    status = session->format == ROWS_ARROW ? hd_arrow_write(sink, &stream, &run->err)
+                                           : hd_parquet_write(sink, &stream, NULL, &run->err);
     hd_byte_sink_free(sink);
     if (checked.err.status != HD_OK) run->err = checked.err;
     return status;
@@ -331,8 +334,8 @@ static hd_status run_statement(query_session *session, hd_statement *statement)
     uint64_t rows = 0;
     double start = now_s();
     hd_status status = set_parameters(session, statement);
-    if (status == HD_OK && hd_statement_column_count(statement) && session->format == ROWS_PARQUET)
-        return write_parquet(session, statement);
+    if (status == HD_OK && hd_statement_column_count(statement) && rows_are_columns(session->format))
+        return write_columns(session, statement);
     if (status == HD_OK && hd_statement_column_count(statement))
         status = write_rows(session, statement, &rows);
     else if (status == HD_OK && (status = hd_statement_next(statement, &session->run->err)) == HD_END)

@@ -24,7 +24,8 @@ static const cli_example helps[] = {
     {".tables", "the tables, and what a row of each is"},
     {".schema TABLE", "its columns"},
     {".mode FORMAT", "how rows are written: table, csv, json, jsonl, md"},
-    {".output FILE", "results go there, by its extension; without FILE here again. A .parquet takes one result"},
+    {".output FILE",
+     "results go there, by its extension; without FILE here again. A .parquet or .arrows takes one result"},
     {".rows N|all", "how many rows of a table are shown"},
     {".timer on|off", "say how long each statement took"},
     {".param NAME=VALUE", "what :NAME is in statements"},
@@ -109,8 +110,8 @@ static void set_mode(query_session *session, const char *name)
 {
     for (int i = 0; session_formats[i]; i++) {
         if (strcmp(session_formats[i], name) != 0) continue;
-        if (i == ROWS_PARQUET)
-            fail(session, "Parquet is nothing for a terminal: .output FILE.parquet%s", "");
+        if (rows_are_columns((rows_format)i))
+            fail(session, "%s output cannot be shown on a terminal: use .output FILE", session_formats[i]);
         else
             session->format = (rows_format)i;
         return;
@@ -135,14 +136,16 @@ static void set_output(query_session *session, const char *path)
     if (!*path) return;
     if (!session_format_of(&format, path)) {
         fail(session,
-             ".output: what to write does not follow from '%.100s': use .csv, .json, .jsonl, .md, .parquet or .txt",
+             ".output: what to write does not follow from '%.100s': use .csv, .json, .jsonl, .md, "
+             ".parquet, .arrows or .txt",
              path);
         return;
     }
     session->out.path = strdup(path);
     if (!session->out.path) return;
     session->format = format;
-    if (format != ROWS_PARQUET && session_out_open(&session->out, &session->run->err) != HD_OK) close_output(session);
+    if (!rows_are_columns(format) && session_out_open(&session->out, &session->run->err) != HD_OK)
+        close_output(session);
 }
 
 static void set_rows(query_session *session, const char *text)
@@ -252,7 +255,7 @@ static void take_line(shell *s, const char *line)
     remember(s);
     if (!session->out.path) session->result_count = 0;
     session_run(session, text, NULL);
-    if (session->out.path && session->format == ROWS_PARQUET && session->result_count) close_output(session);
+    if (session->out.path && rows_are_columns(session->format) && session->result_count) close_output(session);
     free(s->text);
     s->text = NULL;
     s->names.before = "";
