@@ -152,7 +152,7 @@ static bool is_context(const store_plan *plan)
     return plan->model == MODEL_CONTEXT_DELTA || plan->model == MODEL_CONTEXT_SAME || plan->model == MODEL_CONTEXT_MEAN;
 }
 
-enum { SAMPLE = 4096 };
+enum { SAMPLE = 2048 };
 
 typedef struct search {
     const int64_t *values; /* the sample */

@@ -234,7 +234,7 @@ static void put_layout(store_encoder *encoder, store_sink *sink, const int64_t *
     put_plain(encoder, sink, values, count, facts);
 }
 
-enum { SAMPLE = 8192 };
+enum { SAMPLE = 2048 };
 
 static double cost_of_layout(store_encoder *encoder, const int64_t *values, uint32_t count, store_layout layout,
                              const run_facts *facts)
