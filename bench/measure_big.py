@@ -5,12 +5,14 @@
 
 Makes a store of each size in FOLDER (heddle synth, seed 1, through a pipe) and, of a tenth of the events, traces of an
 unusual shape: one track with all slices, a track for every ten slices, a name for each slice, slices within one another.
-Each command runs once with `ulimit -v` of so many GiB. A row has seconds, CPU seconds, the peak of memory that is of no
-file (RssAnon, sampled every 20 ms), and how much more than linearly CPU time (of a view, time) grew from the size before.
+Each command runs once in a control group with so many GiB of memory, pages of files included; where this user can make
+none, with `ulimit -v`, which also counts what is mapped and not in memory. A row has seconds, CPU seconds, the peak of
+memory that is of no file (RssAnon, sampled every 20 ms), and how much more than linearly CPU time (of a view, time) grew from the size before.
 Exit status 1: a command failed or was killed, or an answer is wrong: counts and sums of SQL are compared with those of
 the maker.
 """
 import argparse
+import atexit
 import json
 import os
 import resource
@@ -32,8 +34,29 @@ class Bench:
         self.only = [word for word in (options.only or "").split(",") if word]
         self.failed, self.rows = 0, {}
 
+        self.group = self.new_group()
+        print(f"limit: {options.limit:g} GiB of {'memory' if self.group else 'address space'}", flush=True)
+
+    def new_group(self):
+        """A control group with the limit, of cgroup v2 or v1; None: not permitted."""
+        for root, limit in (("/sys/fs/cgroup", "memory.max"), ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")):
+            group = f"{root}/heddle-big-{os.getpid()}"
+            try:
+                os.mkdir(group)
+                with open(f"{group}/{limit}", "r+", encoding="ascii") as file:  # the system has made it
+                    file.write(str(self.limit))
+                atexit.register(os.rmdir, group)
+                return group
+            except OSError:
+                if os.path.isdir(group):
+                    os.rmdir(group)
+        return None
+
     def limited(self):
-        resource.setrlimit(resource.RLIMIT_AS, (self.limit, self.limit))
+        if not self.group:
+            return resource.setrlimit(resource.RLIMIT_AS, (self.limit, self.limit))
+        with open(f"{self.group}/cgroup.procs", "w", encoding="ascii") as file:
+            file.write(str(os.getpid()))
 
     def start(self, command, stdout=subprocess.PIPE, **more):
         return subprocess.Popen([self.heddle, *command], preexec_fn=self.limited, stdout=stdout, **more)
@@ -196,7 +219,7 @@ def main():
     parser.add_argument("heddle")
     parser.add_argument("folder", help="for inputs, which are kept, and outputs, which are not")
     parser.add_argument("--events", default="10000000,100000000", help="sizes, the smallest first")
-    parser.add_argument("--limit", type=float, default=8, help="GiB of address space")
+    parser.add_argument("--limit", type=float, default=8, help="GiB of memory")
     parser.add_argument("--only", help="only works with one of these words in their name")
     options = parser.parse_args()
     bench = Bench(options)

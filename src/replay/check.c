@@ -67,7 +67,7 @@ static hd_status steps_of(int64_t **out, const replay *r, const replay_times *t,
     }
     for (uint32_t i = 0; ends && *out && i < s->step_count; i++) {
         const gpu_step *step = &s->steps[i];
-        uint32_t lane = r->lanes[gpu_lane_of(r->trace, hd_event_at(r->trace, HD_KIND_SLICE, step->row).track)];
+        uint32_t lane = r->lanes[step->lane];
         (*out)[i] = HD_NO_TIME;
         if (lane == HD_NONE) continue;
         int64_t start = replay_time_of(r, t, &r->graph->lanes[lane], step->start);

@@ -44,6 +44,7 @@ typedef struct gpu_step {
     int64_t start, end, rank;
     uint32_t process;   /* track; HD_NONE: guessed, of all processes of the rank */
     uint32_t row, name; /* of the slice table; string */
+    uint32_t lane;      /* track of its thread, or of the queue of a guessed one */
 } gpu_step;
 
 /* From `start` on, until the next of the same process, times are in this step; HD_NONE: in none. */

@@ -34,8 +34,9 @@ static int by_rank_and_begin(const void *a, const void *b)
 /* Writes the steps that begin with the activities of a name, and into `alike` for each the sum of the hashes of its
  * names, which is equal if the same names occur equally often. The last step has as many activities as the one before
  * it, and later ones are in none. Returns their number; 0: two begin at once. */
-static size_t cut(gpu_step *steps, uint64_t *alike, const run *r, uint32_t name, const hd_work *works)
+static size_t cut(gpu_scope *s, uint64_t *alike, const run *r, uint32_t name)
 {
+    gpu_step *steps = s->steps + s->step_count;
     size_t count = 0, begun = 0, length = 0; /* of the last step, and of the one before it */
     for (size_t i = 0; i < r->count; i++) {
         const issue *at = &r->list[i];
@@ -43,12 +44,14 @@ static size_t cut(gpu_step *steps, uint64_t *alike, const run *r, uint32_t name,
             if (count && steps[count - 1].start == at->begin) return 0;
             if (count) steps[count - 1].end = at->begin, length = i - begun;
             begun = i;
+            const hd_work *work = &s->launches->works[at->work];
             steps[count] = (gpu_step){.start = at->begin,
                                       .end = r->end,
                                       .rank = at->rank,
                                       .process = HD_NONE,
-                                      .row = (uint32_t)works[at->work].row,
-                                      .name = name};
+                                      .row = (uint32_t)work->row,
+                                      .name = name,
+                                      .lane = gpu_lane_of(s->trace, work->track)};
             alike[count++] = 0;
         }
         if (count == r->counts[name] && count > 1 && i - begun == length) {
@@ -105,7 +108,7 @@ static bool find_steps_of_rank(gpu_scope *s, const run *r, uint64_t *numbers)
         if (times < LEAST_STEPS || (i && sorted[i - 1] == times) || !half_fits(sorted, r->count, times)) continue;
         if (!hd_large_resize((void **)&s->steps, s->step_count, s->step_count + times, sizeof *s->steps, s->large))
             return false;
-        size_t count = cut(s->steps + s->step_count, alike, r, first_name(r, times), s->launches->works);
+        size_t count = cut(s, alike, r, first_name(r, times));
         if (repeats(alike, count)) {
             s->step_count += (uint32_t)count;
             return true;

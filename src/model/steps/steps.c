@@ -31,7 +31,8 @@ static hd_status add_marks(gpu_scope *s, const gpu_slices *slices, const uint8_t
                                                .rank = s->ranks[a->lane],
                                                .process = hd_process_of(s->trace, a->lane),
                                                .row = a->row,
-                                               .name = a->name};
+                                               .name = a->name,
+                                               .lane = a->lane};
     }
     return HD_OK;
 }

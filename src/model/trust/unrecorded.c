@@ -162,8 +162,7 @@ static hd_status find_steps(gpu_trust *t, const gpu_scope *s, const launch_state
     }
     for (uint32_t i = 0; any && i < s->step_count; i++) {
         bool has_none = sums[i].launches && !sums[i].has_activity, lacks_some = unrecorded->count && sums[i].lacks;
-        if (has_none)
-            gpu_doubt_add(doubt, s->steps[i].row, (uint32_t)hd_slice_column(s->trace, s->steps[i].row, HD_COL_TRACK));
+        if (has_none) gpu_doubt_add(doubt, s->steps[i].row, s->steps[i].lane);
         unrecorded->steps += lacks_some;
         t->of_steps[i].doubts = (uint16_t)(has_none << GPU_DOUBT_STEPS | lacks_some << GPU_DOUBT_UNRECORDED);
     }

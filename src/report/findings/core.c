@@ -106,12 +106,10 @@ int64_t *findings_long_claimed(const findings *f, uint32_t node)
 /* The threads of steps; other threads, which may only watch, do not make the whole longer. */
 static bool mark_threads(findings *f)
 {
-    const hd_trace *trace = f->scope.trace;
     const hd_graph *g = f->graph;
-    bool *lanes = calloc((size_t)hd_trace_track_count(trace) + 1, sizeof *lanes);
+    bool *lanes = calloc((size_t)hd_trace_track_count(f->scope.trace) + 1, sizeof *lanes);
     f->has_step = hd_large_zeroed((size_t)f->first_work + 1, sizeof *f->has_step, f->scope.large);
-    for (uint32_t i = 0; lanes && i < f->scope.step_count; i++)
-        lanes[gpu_lane_of(trace, (uint32_t)hd_slice_column(trace, f->scope.steps[i].row, HD_COL_TRACK))] = true;
+    for (uint32_t i = 0; lanes && i < f->scope.step_count; i++) lanes[f->scope.steps[i].lane] = true;
     for (uint32_t l = 0; lanes && f->has_step && l < g->lane_count && !g->lanes[l].is_queue; l++)
         if (lanes[g->lanes[l].track]) memset(f->has_step + g->lanes[l].first_node, 1, g->lanes[l].node_count);
     bool fine = lanes && f->has_step;

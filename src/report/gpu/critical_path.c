@@ -209,10 +209,8 @@ static hd_status add_hta(critical_path *p, hd_error *err)
 static uint32_t node_of_step(const critical_path *p, const gpu_step *step)
 {
     const hd_graph *g = p->graph;
-    hd_event event = hd_event_at(p->scope.trace, HD_KIND_SLICE, step->row);
-    uint32_t lane = gpu_lane_of(p->scope.trace, event.track);
     for (uint32_t l = 0; l < g->lane_count && !g->lanes[l].is_queue; l++) {
-        if (g->lanes[l].track != lane) continue;
+        if (g->lanes[l].track != step->lane) continue;
         uint32_t node = hd_graph_node_at(g, &g->lanes[l], step->end - 1);
         if (node == HD_NONE || g->ends[node] >= step->end) return node;
         if (node + 1 == g->lanes[l].first_node + g->lanes[l].node_count) return HD_NONE;
