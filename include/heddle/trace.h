@@ -354,7 +354,8 @@ size_t hd_trace_patch_count(const hd_trace *trace);
 const hd_source_patch *hd_trace_patch_at(const hd_trace *trace, size_t index);
 
 /* Of a trace that was read with hd_read_options.lazy: IO once data was used that the file no longer contains, because
- * it changed or its disk is gone. Results since then are wrong. Else HD_OK. */
+ * it changed or its disk is gone; MEMORY once there was none for a block. Results since then are wrong, and what a
+ * second walk over the events met differs from what the first one did. Else HD_OK. */
 hd_status hd_trace_input_status(const hd_trace *trace, hd_error *err);
 
 /* Number of its blocks (of events, and of their order) that could not be read when they were used: they are damaged, or

@@ -382,9 +382,11 @@ hd_status graph_make_nodes(graph_maker *m, hd_error *err)
         uint32_t track = m->launches->launches[i].track;
         if (track < tracks) note_program(&g, graph_lane_of_track(m->trace, track), PROGRAM_WORK);
     }
-    fine = fine && walk_slices(&g) && make_room(&g) && walk_slices(&g) && make_threads(&g);
+    fine = fine && walk_slices(&g) && make_room(&g) && walk_slices(&g);
+    hd_status status = fine ? hd_trace_input_status(m->trace, err) : HD_NOMEM(err); /* of lost ones some are missing */
+    if (status == HD_OK && !make_threads(&g)) status = HD_NOMEM(err);
     hd_large_free(g.slices);
-    hd_status status = fine ? graph_cut_threads(m, err) : HD_NOMEM(err);
+    if (status == HD_OK) status = graph_cut_threads(m, err);
     if (status == HD_OK && !(graph_make_lists(m, m->g->node_count) && make_queues(m))) status = HD_NOMEM(err);
     hd_roles_deinit(&g.roles);
     free(g.counts);

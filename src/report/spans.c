@@ -125,13 +125,16 @@ hd_status span_index_init(span_index *index, const hd_trace *trace, hd_error *er
         fine = index->spans != NULL;
     }
     if (fine) fill_lanes(index, c, next);
-    for (uint32_t i = 0; fine && i < lanes; i++)
-        fine = span_sort(index->spans + index->first[i], index->first[i + 1] - index->first[i],
-                         hd_trace_large_bytes(trace));
+    hd_status status = fine ? hd_trace_input_status(trace, err) : HD_NOMEM(err);
+    for (uint32_t i = 0; status == HD_OK && i < lanes; i++) {
+        if (!span_sort(index->spans + index->first[i], index->first[i + 1] - index->first[i],
+                       hd_trace_large_bytes(trace)))
+            status = HD_NOMEM(err);
+    }
     free(next);
     free(c);
-    if (!fine) span_index_deinit(index);
-    return fine ? HD_OK : HD_NOMEM(err);
+    if (status != HD_OK) span_index_deinit(index);
+    return status;
 }
 
 void span_index_deinit(span_index *index)

@@ -89,7 +89,8 @@ static void note_unloaded(hd_lazy *lazy, const lazy_item *item)
 {
     const hd_error *none = NULL;
     atomic_fetch_add(&lazy->unloaded, 1);
-    if (item->error.status == HD_ERR_IO) atomic_compare_exchange_strong(&lazy->gone, &none, &item->error);
+    bool may_differ = item->error.status == HD_ERR_IO || item->error.status == HD_ERR_MEMORY; /* from a walk before */
+    if (may_differ) atomic_compare_exchange_strong(&lazy->gone, &none, &item->error);
 }
 
 /* ---- loading ---- */

@@ -40,7 +40,7 @@ static hd_status group_rows(by_track *out, const hd_trace *trace, hd_kind kind, 
         }
     }
     hd_walk_end(&room, trace);
-    return HD_OK; /* first[t] is now where track t begins */
+    return hd_trace_input_status(trace, err); /* first[t] is now where track t begins */
 }
 
 static void by_track_deinit(by_track *rows)

@@ -156,6 +156,7 @@ static bool make_lanes(build *b)
     for (b->lane_from = 0; b->lane_from < b->index->lane_count; b->lane_from = b->lane_until) {
         if (!begin_batch(b)) return false;
         hd_threads_run(gather, b->workers, sizeof *b->workers, b->worker_count);
+        if (hd_trace_input_status(b->trace, NULL) != HD_OK) return false; /* fewer slices than were counted */
         atomic_store(&b->next_lane, b->lane_from);
         hd_threads_run(fill, b->workers, sizeof *b->workers, b->worker_count);
         for (unsigned t = 0; t < b->worker_count; t++) {
@@ -263,7 +264,8 @@ hd_status hd_index_build(hd_index **out, const hd_trace *trace, unsigned threads
         fine = list_lanes(&b) && make_lanes(&b);
     }
     free_build(&b);
-    hd_status status = fine ? HD_OK : HD_NOMEM(err);
+    hd_status status = hd_trace_input_status(trace, err);
+    if (status == HD_OK && !fine) status = HD_NOMEM(err);
     if (status == HD_OK)
         status = hd_sum_categories(&b.index->categories, &b.index->category_count, trace, threads, err);
     if (status == HD_OK)

@@ -186,6 +186,7 @@ static bool nest_the_rest(nester *n)
     n->spans = hd_large_new(total, sizeof *n->spans, n->large);
     n->scratch = hd_large_new(longest / 2 + 32, sizeof *n->scratch, n->large);
     if (!n->spans || !n->scratch || !each_span(n, gather)) return false;
+    if (hd_trace_input_status(n->trace, NULL) != HD_OK) return false; /* fewer spans than were counted */
     for (uint32_t t = 0; t < n->track_count; t++) {
         lane_state *lane = &n->lanes[t];
         if (!lane->is_out_of_order) continue;
@@ -240,9 +241,11 @@ hd_status hd_nesting_new(hd_nesting **out, const hd_trace *trace, hd_error *err)
         hd_large_free(n->scratch);
     }
     free(n);
-    if (fine)
+    hd_status status = hd_trace_input_status(trace, err);
+    if (status == HD_OK && !fine) status = HD_NOMEM(err);
+    if (status == HD_OK)
         *out = nesting;
     else
         hd_nesting_free(nesting);
-    return fine ? HD_OK : HD_NOMEM(err);
+    return status;
 }

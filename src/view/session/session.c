@@ -150,7 +150,7 @@ static bool read_again(view_entry *entry)
     const hd_trace *trace = view_scene_trace(entry->scene);
     bool is_file = entry->path || entry->fd >= 0;
     if (!is_file || entry->is_second || !hd_trace_unloaded(trace)) return false;
-    if (hd_trace_input_status(trace, NULL) != HD_OK) return false; /* it is another file by now */
+    if (hd_trace_input_status(trace, NULL) == HD_ERR_IO) return false; /* it is another file by now */
     view_entry *second = new_entry(entry->path, entry->name);
     if (!second) return false;
     second->is_second = true;
