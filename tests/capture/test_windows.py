@@ -182,6 +182,76 @@ def test_all_that_a_launcher_started_is_told(place):
     check(len(traces) == 2 and all(len(t.of("kernel")) == 5 for t in traces), [len(t.of("kernel")) for t in traces])
 
 
+# ---- a budget ----
+
+def step_words(count):
+    """Steps of a millisecond; step i launches i % 7 + 1 kernels."""
+    return [w for i in range(count) for w in (f"push:step {i}", f"launch:{i % 7 + 1}", "sleep:1", "pop")] + ["sync"]
+
+
+def check_budget(trace, count):
+    """Windows are whole steps at numbers divisible by N; what they launched is there, to the unit."""
+    window = trace.capture["window"]
+    budget, spans = window["budget"], window["spans"]
+    within = []
+    for i, span in enumerate(spans):
+        first, last = (int(span[key].removeprefix("step ")) for key in ("opened_by", "closed_by"))
+        check(first % 64 == 0 and last == first + (9 if i else 1), i, span)
+        within += range(first, last + 1)
+    kernels = sum(i % 7 + 1 for i in within)
+    check(budget["recordedSteps"] == len(within) and budget["steps"] == count, budget, len(within))
+    check(budget["windows"] == window["count"] == len(spans), budget, window["count"])
+    check(len(trace.of("kernel")) == launches(trace) == kernels, len(trace.of("kernel")), launches(trace), kernels)
+    calls = {e["args"]["correlation"] for e in trace.of("cuda_driver") if e["name"] == "cuLaunchKernel"}
+    check({e["args"]["correlation"] for e in trace.of("kernel")} == calls, "kernels and calls are not of the same ids")
+    steps = [e["name"] for e in trace.events if e.get("ph") in ("B", "X") and e["name"].startswith("step ")]
+    check(steps == [f"step {i}" for i in within], steps[:5], within[:5])
+    slices = [e for e in trace.events if e.get("ph") in ("B", "X") and e["name"].startswith("window ")]
+    check(len(slices) == len(spans), len(slices), "slices of windows")
+    counts = trace.capture
+    check(counts["records"] == sum(counts[key] for key in ("shown", "facts", "filtered", "unknown", "bad")), counts)
+    check(0 < budget["spentNs"] and budget["text"].startswith("budget 50 %, spent "), budget)
+    return budget
+
+
+def test_a_budget_opens_windows_again_and_again(place):
+    count = 890
+    run = place.run_both("init", *step_words(count), options="budget_ppm=500000")
+    trace = check_whole(run)
+    budget = check_budget(trace, count)
+    check(budget["windows"] >= 3, budget)
+    check(budget["spentNs"] <= 0.5 * budget["timeNs"], budget)
+    # Between windows nothing is recorded: launches outside of them left no record.
+    kernels = [row for row in run.truth() if row["what"] == "record" and row["kind"] == "kernel"]
+    check(len(kernels) == len(trace.of("kernel")), len(kernels), "kernels recorded by CUPTI")
+
+
+def test_heddle_record_prints_what_the_windows_cost(place):
+    run, trace = place.record("init", *step_words(300), options=["--budget", "50%"])
+    text = check_budget(trace, 300)["text"]
+    check(f"heddle: {text}\n" in run.stderr, text, run.stderr)
+
+
+def test_what_windows_cost_is_measured(place):
+    # Each of some ten kinds takes a millisecond when a window closes.
+    count = 1190
+    trace = check_whole(place.run("init", *step_words(count), options="budget_ppm=200000",
+                                  script="slow cuptiActivityDisable 1000\n"))
+    windows = trace.capture["window"]
+    budget = windows["budget"]
+    check(windows["count"] >= 2, windows)
+    per_window = budget["spentNs"] / budget["windows"]
+    check(7e6 <= per_window <= 60e6, "of a window:", per_window)
+    check(budget["spentNs"] <= 0.2 * budget["timeNs"], budget)
+
+
+def test_without_steps_no_window_opens_early_and_the_text_says_so(place):
+    trace = place.run("launch:5", "sync", options="budget_ppm=10000").trace()
+    check(trace.capture["window"]["budget"]["text"] == "budget 1 %, cost not measured without steps, 0 windows",
+          trace.capture["window"])
+    check(trace.losses["window.never-opened"] == 1 and not trace.of("kernel"), trace.losses)
+
+
 # ---- live memory ----
 
 def memory_of(trace):

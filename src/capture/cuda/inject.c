@@ -88,7 +88,7 @@ static void begin(void)
     if (hd_session_start(&t->session, path, &options, NULL) != HD_OK) return;
     t->start_ns = hd_session_now();
     the_process = getpid();
-    bool is_open = !t->options.delay_ms && !t->options.has_steps && !t->options.trigger;
+    bool is_open = !t->options.delay_ms && !window_is_by_steps(&t->options) && !t->options.trigger;
     if (is_open) atomic_store(&t->opened_ns, t->start_ns);
     atomic_store(&t->is_open, is_open);
     pthread_atfork(NULL, NULL, in_child);
