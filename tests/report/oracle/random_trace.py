@@ -194,6 +194,15 @@ class Maker:
             self.add("user_annotation", "ProfilerStep#%d" % (9 + i), pid, tid, at, duration + extra)
             at += duration + r.choice([0, 0, 5])
 
+    def add_windows(self, r):
+        """Windows of a capture, on a thread of their own: of two processes sometimes, and then they may overlap."""
+        for pid in r.choice([[4000], [4000], [4000, 4001]]):
+            at = r.randint(-20, self.length // 2)
+            for i in range(r.randint(1, 6)):
+                duration = r.choice([0, 5, 60, self.length // 6])
+                self.add("capture", "window %d (step %d)" % (i + 1, 64 * i), pid, 1999999999, at, duration)
+                at += duration + r.choice([0, 1, 30, self.length // 4])
+
     def properties(self):
         """Mostly of one model; some have no name, or no id."""
         r = self.shapes
@@ -251,10 +260,14 @@ def make(seed, size=20, plain=False):
     r = random.Random("ranks %d" % seed)
     ranks = r.sample([0, 1, 5], 2) if r.random() < 1 / 6 else [None]
     events, document = [], {}
+    windows = random.Random("windows %d" % seed)
+    has_windows = windows.random() < 1 / 5
     for i, rank in enumerate(ranks):
         maker = Maker(seed * 10 + i, size)
         if plain:
             maker.scale, maker.base = 1, 0
+        if has_windows:
+            maker.add_windows(windows)
         document = maker.make()
         if plain:
             document["traceEvents"] = [e for e in document["traceEvents"]

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/bytes.h"
+#include "base/capture_windows.h"
 #include "capture/cuda/window/window.h"
 
 enum { CLOCK_PERIOD_S = 16 };
@@ -81,9 +82,9 @@ static hd_session_record marker(window_state *w, hd_session_kind kind, int64_t t
     hd_session *session = w->tracer->session;
     if (!w->track) {
         w->track = hd_session_track(session, &(hd_session_track_info){.kind = HD_SESSION_TRACK_THREAD,
-                                                                      .number = WINDOW_TRACK_TID,
+                                                                      .number = HD_CAPTURE_WINDOWS_TID,
                                                                       .name = "capture windows"});
-        w->category = hd_session_intern(session, "capture");
+        w->category = hd_session_intern(session, HD_CAPTURE_WINDOWS_CATEGORY);
     }
     snprintf(name, sizeof name, "window %llu (%s)", (unsigned long long)w->count, last_span(w)->opened_by);
     return (hd_session_record){.kind = kind,

@@ -20,7 +20,6 @@
 enum {
     WINDOW_LOG = 128, /* windows that are remembered */
     WINDOW_WHY_BYTES = 32,
-    WINDOW_TRACK_TID = 1999999999 /* the track of windows, a thread that no system has */
 };
 
 typedef struct window_span {
