@@ -232,6 +232,44 @@ def test_heddle_record_prints_what_the_windows_cost(place):
     check(f"heddle: {text}\n" in run.stderr, text, run.stderr)
 
 
+def report(place, path, *words):
+    done = subprocess.run([place.heddle, "report", *words, "--json", str(path)], check=True, capture_output=True,
+                          timeout=PATIENCE)
+    return json.loads(done.stdout)
+
+
+def test_reports_count_what_windows_contain(place):
+    """Of each window from the first start to the last end of its kernels, from the trace itself."""
+    count = 420
+    run = place.run("init", *step_words(count), options="budget_ppm=500000")
+    trace, path = check_whole(run), run.files[0]
+    opens = sorted(ns(e["ts"]) for e in trace.events if e.get("cat") == "capture" and e.get("ph") in ("B", "X"))
+    check(len(opens) >= 3, len(opens), "windows")
+    called = {e["args"]["correlation"]: ns(e["ts"]) for e in trace.of("cuda_driver") if e["name"] == "cuLaunchKernel"}
+    windows, busy, until = {}, 0, 0
+    for e in sorted(trace.of("kernel"), key=lambda e: ns(e["ts"])):
+        start, end = ns(e["ts"]), ns(e["ts"]) + ns(e["dur"])
+        window = sum(t <= called[e["args"]["correlation"]] for t in opens)
+        first, last = windows.get(window, (start, end))
+        windows[window] = min(first, start), max(last, end)
+        busy += max(0, end - max(start, until))
+        until = max(until, end)
+    span = sum(last - first for first, last in windows.values())
+    row = report(place, path, "breakdown")["breakdown"][0]
+    check((row["span"], row["busy"], row["idle"]) == (span, busy, span - busy), row, span, busy)
+    causes = report(place, path, "idle")["idle"]
+    check(sum(r["total"] for r in causes) == span - busy, causes, span - busy)
+    summary = report(place, path, "summary")
+    check(summary["trace"][0]["whole"] == span, summary["trace"], span)
+    for finding in summary["findings"]:
+        check(finding["whole"] == span and (finding["saves"] or 0) <= span, finding)
+    steps = report(place, path, "breakdown", "--by", "step", "--step", "step *")["breakdown"]
+    check(sum(r["span"] for r in steps) == span and sum(r["busy"] for r in steps) == busy, span, busy)
+    check(len(steps) >= trace.capture["window"]["budget"]["recordedSteps"], len(steps))
+    said = [r["note"] for r in report(place, path, "breakdown")["notes"]]
+    check(any(note.startswith("recorded in windows: ") for note in said), said)
+
+
 def test_what_windows_cost_is_measured(place):
     # Each of some ten kinds takes a millisecond when a window closes.
     count = 1190
