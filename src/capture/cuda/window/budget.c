@@ -4,6 +4,9 @@
  * median of those outside. Medians, since programs have slow steps of their own. Step times are those from one begin to
  * the next, so that nothing between steps is missed; the step after a window is counted with it, since what the window
  * left to do is done then.
+ *
+ * Two steps that are slower than six median absolute deviations beyond the median open a window at once, out of a
+ * reserve. Its steps are slow by themselves, so it is assumed to cost what the others cost.
  */
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +24,11 @@
 #define MEDIAN_ERROR 1.2533
 #define MAD_SIGMA 1.4826
 
+/* Of the share, what windows at slow steps may cost. */
+#define RESERVE 0.25
+#define SLOW_MADS 6
+
+enum { SLOW_STEPS = 2 /* in a row */ };
 enum { SURE = 4 /* windows, before their own spread is used and N is doubled */ };
 
 static double root(double square)
@@ -84,7 +92,7 @@ budget_sum budget_spent(const budget *b)
     if (!b->measured) return out;
     uint64_t windows = b->windows - b->folded; /* with one that is not measured yet */
     double error = (double)windows * error_of_window(b), steps = b->folded_ns + cost_of_steps(b, windows);
-    double paid = b->all_paid_ns + (b->windows > b->measured ? b->paid_ns + b->step_paid_ns : 0);
+    double paid = b->all_paid_ns + (b->place || b->until_measured ? b->paid_ns + b->step_paid_ns : 0);
     out.spent_ns = paid + (steps > 0 ? steps : 0);
     out.error_ns = root(b->folded_var + error * error);
     return out;
@@ -103,25 +111,38 @@ static void look_outside(budget *b)
     size_t count = least(b->outside_count, BUDGET_OUTSIDE);
     b->median_ns = median(b->outside, count);
     b->noise_ns = deviation(b->outside, count, b->median_ns);
+    b->slow_ns = b->median_ns + SLOW_MADS / MAD_SIGMA * b->noise_ns;
+}
+
+/* By what was last looked at; at the last one of a row by the steps around: a program may have become slower. */
+static void count_slow(budget *b, double took_ns)
+{
+    bool is_slow = b->every && took_ns > b->slow_ns;
+    if (is_slow && b->slow_count + 1 == SLOW_STEPS) {
+        look_outside(b);
+        is_slow = took_ns > b->slow_ns;
+    }
+    b->slow_count = is_slow ? b->slow_count + 1 : 0;
 }
 
 /* Steps before and behind the last window are known, so that a program that becomes slower is not taken for a cost. */
 static void measure_window(budget *b)
 {
     look_outside(b);
+    b->all_paid_ns += b->paid_ns;
+    if (b->is_anomaly) return;
     size_t at = b->measured++ % BUDGET_WINDOWS;
     b->edges[at] = b->edges_ns - 2 * b->median_ns;
     b->others[at] = median(b->inside, b->inside_count) - b->median_ns;
     b->whole[at] = b->edges[at] + (BUDGET_STEPS - 1) * b->others[at] + b->paid_ns;
-    b->all_paid_ns += b->paid_ns;
     while (b->measured >= SURE && b->every < UINT64_MAX / 2 &&
-           next_window(b) > b->share * (double)b->every * b->median_ns)
+           next_window(b) > (1 - RESERVE) * b->share * (double)b->every * b->median_ns)
         b->every *= 2;
-    if (b->measured - b->folded < BUDGET_WINDOWS) return;
-    double error = BUDGET_WINDOWS * error_of_window(b);
-    b->folded_ns += cost_of_steps(b, BUDGET_WINDOWS);
+    if (b->measured % BUDGET_WINDOWS) return;
+    double error = (double)(b->windows - b->folded) * error_of_window(b);
+    b->folded_ns += cost_of_steps(b, b->windows - b->folded);
     b->folded_var += error * error;
-    b->folded = b->measured;
+    b->folded = b->windows;
 }
 
 /* ---- steps ---- */
@@ -131,6 +152,7 @@ static void measure_step(budget *b, double took_ns)
 {
     if (b->place == 0) {
         b->outside[b->outside_count++ % BUDGET_OUTSIDE] = took_ns;
+        count_slow(b, took_ns);
         if (b->until_measured && --b->until_measured == 0) measure_window(b);
     } else if (b->place == 1 || b->place > b->size) {
         b->edges_ns += took_ns;
@@ -148,8 +170,15 @@ static uint64_t first_every(const budget *b)
 {
     double cost = GUESS_NS + GUESS_SLOWER * (BUDGET_STEPS + 1) * b->median_ns;
     uint64_t every = BUDGET_EVERY;
-    for (; every < UINT64_MAX / 4 && cost > b->share * (double)every * b->median_ns;) every *= 2;
+    for (; every < UINT64_MAX / 4 && cost > (1 - RESERVE) * b->share * (double)every * b->median_ns;) every *= 2;
     return every;
+}
+
+/* Whether one more window is within the budget. */
+static bool has_room(const budget *b)
+{
+    budget_sum sum = budget_spent(b);
+    return sum.spent_ns + sum.error_ns + next_window(b) <= b->share * (double)sum.time_ns;
 }
 
 static bool opens(budget *b, uint64_t number)
@@ -158,8 +187,15 @@ static bool opens(budget *b, uint64_t number)
     look_outside(b);
     if (!b->every) b->every = first_every(b);
     if (number % b->every != 0 || b->median_ns <= 0) return false;
-    budget_sum sum = budget_spent(b);
-    return sum.spent_ns + sum.error_ns + next_window(b) <= b->share * (double)sum.time_ns;
+    return has_room(b);
+}
+
+/* At slow steps, if it is known what a window costs, and the reserve has so much left. */
+static bool opens_at_anomaly(const budget *b)
+{
+    if (b->slow_count < SLOW_STEPS || !b->measured || b->until_measured) return false;
+    double most = RESERVE * b->share * (double)(b->begin_ns - b->first_ns);
+    return (double)(b->anomalies + 1) * next_window(b) <= most && has_room(b);
 }
 
 bool budget_begins(budget *b, uint64_t number, int64_t now_ns)
@@ -167,12 +203,16 @@ bool budget_begins(budget *b, uint64_t number, int64_t now_ns)
     if (!b->steps) b->first_ns = now_ns;
     b->paid_ns += b->step_paid_ns;
     if (b->steps++) measure_step(b, (double)(now_ns - b->begin_ns) - b->step_paid_ns);
+    bool opens_at = false;
     b->begin_ns = now_ns;
     b->step_paid_ns = 0;
     if (b->place) {
         b->place++;
-    } else if (opens(b, number)) {
+    } else if ((opens_at = opens_at_anomaly(b)) || opens(b, number)) {
         b->place = 1;
+        b->slow_count = 0;
+        b->is_anomaly = opens_at;
+        b->anomalies += opens_at;
         b->size = b->windows++ ? BUDGET_STEPS : BUDGET_FIRST;
         b->inside_count = 0;
         b->edges_ns = b->paid_ns = 0;
@@ -209,13 +249,14 @@ static const char *with_commas(char out[32], uint64_t number)
 
 void budget_text(char out[BUDGET_TEXT], const budget *b)
 {
-    char recorded[32], steps[32], spent[48] = "cost not measured";
+    char recorded[32], steps[32], slow[48] = "", spent[48] = "cost not measured";
     budget_sum sum = budget_spent(b);
     double percent = sum.time_ns > 0 ? 100 / (double)sum.time_ns : 0;
     if (!b->windows) snprintf(spent, sizeof spent, "nothing spent");
     if (b->measured)
         snprintf(spent, sizeof spent, "spent %.2f ± %.2f %%", sum.spent_ns * percent, sum.error_ns * percent);
-    snprintf(out, BUDGET_TEXT, "budget %g %%, %s, %llu window%s, %s of %s steps", 100 * b->share, spent,
-             (unsigned long long)b->windows, b->windows == 1 ? "" : "s", with_commas(recorded, b->recorded),
+    if (b->anomalies) snprintf(slow, sizeof slow, " (%llu at slow steps)", (unsigned long long)b->anomalies);
+    snprintf(out, BUDGET_TEXT, "budget %g %%, %s, %llu window%s%s, %s of %s steps", 100 * b->share, spent,
+             (unsigned long long)b->windows, b->windows == 1 ? "" : "s", slow, with_commas(recorded, b->recorded),
              with_commas(steps, b->steps));
 }

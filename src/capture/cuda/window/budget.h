@@ -18,7 +18,7 @@ enum {
     BUDGET_OUTSIDE = 64, /* times of steps outside of windows that are kept, half of them from behind a window */
     BUDGET_EVERY = 64,   /* from one window to the next, at least */
     BUDGET_WINDOWS = 64, /* windows that are kept */
-    BUDGET_TEXT = 128,
+    BUDGET_TEXT = 192,
 };
 
 /* Zero-initialised, with the share set, it is ready. Times in ns. */
@@ -26,14 +26,18 @@ typedef struct budget {
     double share;   /* of the time, 0.01 */
     uint64_t every; /* windows begin at step numbers divisible by it; 0: not known yet */
     uint64_t steps, recorded, windows;
+    uint64_t anomalies;         /* of the windows */
     int64_t first_ns, begin_ns; /* of the first step, and of the present one */
     uint32_t place;             /* of the present step: 0: outside, else from 1 in a window; behind it one more */
     uint32_t size;              /* steps of the last window */
+    bool is_anomaly;            /* it was opened because steps were slow: their time says nothing about its cost */
     uint32_t until_measured;    /* steps outside, until the last window is compared with those around it; 0: it is */
     double step_paid_ns;        /* opening and closing, in the present step */
 
     double outside[BUDGET_OUTSIDE]; /* by number % BUDGET_OUTSIDE */
     uint64_t outside_count;
+    double slow_ns;             /* a step that takes longer is slow */
+    uint32_t slow_count;        /* slow steps in a row */
     double median_ns, noise_ns; /* of these, when that was last needed: what a step takes, and its deviation */
 
     /* Of the last window. */
@@ -47,7 +51,7 @@ typedef struct budget {
     double others[BUDGET_WINDOWS]; /* and each other step */
     double whole[BUDGET_WINDOWS];  /* a window of BUDGET_STEPS steps, with opening and closing */
     uint64_t measured;             /* windows */
-    uint64_t folded;               /* of these: the first, whose cost is in the next two */
+    uint64_t folded;               /* the first windows, anomalies as well, whose cost is in the next two */
     double folded_ns, folded_var;  /* of their steps, and its variance */
     double all_paid_ns;            /* opening and closing of all windows */
 } budget;

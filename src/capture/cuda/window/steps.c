@@ -147,8 +147,9 @@ bool window_step_begins(const char *text)
     bool opens = counts && is_within && !steps.has_opened;
     uint64_t window = counts && is_behind ? take_window() : 0;
     if (opens) steps.has_opened = true;
+    const char *slow = opens && steps.budget.is_anomaly ? "slow " : "";
     pthread_mutex_unlock(&steps.lock);
-    snprintf(why, sizeof why, "step %llu", (unsigned long long)number);
+    snprintf(why, sizeof why, "%sstep %llu", slow, (unsigned long long)number);
     if (opens) open_window(why);
     if (window) close_window(why, window);
     return counts;

@@ -57,13 +57,14 @@ static void put_json_budget(hd_bytes *out, const window_state *w)
     hd_bytes_put(out, text, (size_t)n);
 }
 
-/* {"count": …, "spans": […]}: the last hundred, times since the session began. Under the lock. */
+/* {"count": …, "spans": […]}: the last hundred, times since the session began. With a budget, which has windows for
+ * days, each of which writes this, the last 20. Under the lock. */
 static void describe(window_state *w)
 {
-    enum { SHOWN = 100 };
+    const uint64_t shown = w->tracer->options.budget_ppm ? 20 : 100;
     char text[64];
     hd_bytes json = {0};
-    uint64_t first = w->count > SHOWN ? w->count - SHOWN : 0;
+    uint64_t first = w->count > shown ? w->count - shown : 0;
     int n = snprintf(text, sizeof text, "{\"count\":%llu,\"spans\":[", (unsigned long long)w->count);
     hd_bytes_put(&json, text, (size_t)n);
     for (uint64_t i = first; i < w->count; i++)
@@ -194,7 +195,8 @@ static void open_when_due(void)
     bool has_steps = window_steps_seen() != 0;
     int64_t from_ns = cuda_the_tracer.start_ns + (int64_t)(options->delay_ms + CLOCK_PERIOD_S * 1000) * 1000000;
     if (!has_steps && hd_session_now() >= from_ns)
-        window_open("clock", options->budget_ppm * CLOCK_PERIOD_S / 1000 + 1);
+        window_open("clock",
+                    options->budget_ppm * CLOCK_PERIOD_S / 1000 ? options->budget_ppm * CLOCK_PERIOD_S / 1000 : 1);
     pthread_mutex_lock(&w->lock);
     w->open_at_ns = has_steps ? 0 : next_by_clock();
     pthread_mutex_unlock(&w->lock);
