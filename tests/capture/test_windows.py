@@ -272,6 +272,22 @@ def test_reports_count_what_windows_contain(place):
     check(any(note.startswith("recorded in windows: ") for note in said), said)
 
 
+def test_reports_know_a_window_in_which_the_program_was_killed(place):
+    run = Waiting(place, "init", "launch:3", "sync", "wait", "sleep:200", "wait", "launch:5", "sync", "wait", options="")
+    for action in ("stop", "start"):
+        run.until_it_waits()
+        run.trigger(action)
+        run.go_on()
+    run.until_it_waits()
+    until(lambda: len(run.so_far().trace().of("kernel")) == 8, "all in the file")
+    os.kill(run.pid, signal.SIGKILL)
+    done = run.end()
+    times = sorted((ns(e["ts"]), ns(e["ts"]) + ns(e["dur"])) for e in done.trace().of("kernel"))
+    check(len(times) == 8 and times[3][0] - times[2][1] >= 200_000_000, times)
+    row = report(place, done.files[0], "breakdown")["breakdown"][0]
+    check(row["span"] == times[2][1] - times[0][0] + times[7][1] - times[3][0], row, times)
+
+
 def test_what_windows_cost_is_measured(place):
     # Each of some ten kinds takes a millisecond when a window closes.
     count = 1190

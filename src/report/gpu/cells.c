@@ -208,7 +208,8 @@ static void note_windows(hd_table_builder *builder, const gpu_scope *s)
         span = gpu_sum(span, device->end - device->start);
     }
     if (recorded == span) return;
-    snprintf(text, sizeof text, "recorded in windows: %s of %s of the devices' spans; other time is in no account",
+    snprintf(text, sizeof text,
+             "recorded in windows: %s of %s of the devices' spans; other time is in no account, and a gap of a path",
              hd_text_duration(part, recorded), hd_text_duration(whole, span));
     hd_table_add_text(builder, text);
 }
