@@ -92,7 +92,7 @@ budget_sum budget_spent(const budget *b)
     if (!b->measured) return out;
     uint64_t windows = b->windows - b->folded; /* with one that is not measured yet */
     double error = (double)windows * error_of_window(b), steps = b->folded_ns + cost_of_steps(b, windows);
-    double paid = b->all_paid_ns + (b->place || b->until_measured ? b->paid_ns + b->step_paid_ns : 0);
+    double paid = b->all_paid_ns + (b->place ? b->paid_ns + b->step_paid_ns : 0);
     out.spent_ns = paid + (steps > 0 ? steps : 0);
     out.error_ns = root(b->folded_var + error * error);
     return out;
@@ -129,7 +129,6 @@ static void count_slow(budget *b, double took_ns)
 static void measure_window(budget *b)
 {
     look_outside(b);
-    b->all_paid_ns += b->paid_ns;
     if (b->is_anomaly) return;
     size_t at = b->measured++ % BUDGET_WINDOWS;
     b->edges[at] = b->edges_ns - 2 * b->median_ns;
@@ -161,6 +160,7 @@ static void measure_step(budget *b, double took_ns)
     }
     if (b->place > b->size) {
         b->place = 0;
+        b->all_paid_ns += b->paid_ns;
         b->until_measured = BUDGET_OUTSIDE / 2;
     }
 }
@@ -183,17 +183,20 @@ static bool has_room(const budget *b)
 
 static bool opens(budget *b, uint64_t number)
 {
-    if (b->outside_count < BUDGET_WARM || b->until_measured || (b->every && number % b->every != 0)) return false;
+    bool is_waiting = b->until_measured && !b->is_anomaly;
+    if (b->outside_count < BUDGET_WARM || is_waiting || (b->every && number % b->every != 0)) return false;
     look_outside(b);
     if (!b->every) b->every = first_every(b);
     if (number % b->every != 0 || b->median_ns <= 0) return false;
     return has_room(b);
 }
 
-/* At slow steps, if it is known what a window costs, and the reserve has so much left. */
-static bool opens_at_anomaly(const budget *b)
+/* At slow steps, if it is known what a window costs, and the reserve has so much left. The next window at a multiple of
+ * N is not given up for it, which all ranks have. */
+static bool opens_at_anomaly(const budget *b, uint64_t number)
 {
-    if (b->slow_count < SLOW_STEPS || !b->measured || b->until_measured) return false;
+    if (b->slow_count < SLOW_STEPS || b->anomalies >= b->measured || b->until_measured) return false;
+    if (number % b->every + BUDGET_STEPS + 1 >= b->every) return false;
     double most = RESERVE * b->share * (double)(b->begin_ns - b->first_ns);
     return (double)(b->anomalies + 1) * next_window(b) <= most && has_room(b);
 }
@@ -208,7 +211,7 @@ bool budget_begins(budget *b, uint64_t number, int64_t now_ns)
     b->step_paid_ns = 0;
     if (b->place) {
         b->place++;
-    } else if ((opens_at = opens_at_anomaly(b)) || opens(b, number)) {
+    } else if ((opens_at = opens_at_anomaly(b, number)) || opens(b, number)) {
         b->place = 1;
         b->slow_count = 0;
         b->is_anomaly = opens_at;
