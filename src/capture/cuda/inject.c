@@ -178,7 +178,7 @@ static void tell_defects(cuda_tracer *t)
     char all[512];
     hd_session_note(t->session, "cuda.cupti-defects", HD_SESSION_NOTE, hd_cupti_tell(all, sizeof all, version));
     if (hd_cupti_has_defect(HD_CUPTI_SYNCS_MISSING, version) ||
-        (t->options.trigger && hd_cupti_has_defect(HD_CUPTI_GRAPH_IDS, version)))
+        ((t->options.trigger || t->options.budget_ppm) && hd_cupti_has_defect(HD_CUPTI_GRAPH_IDS, version)))
         cuda_tell(t, "cuda.cupti-wrong", HD_SESSION_NOTE,
                   "This CUPTI (API %u) has known defects: %.380s. HEDDLE_CUPTI can name a newer one of the driver's "
                   "major version.",

@@ -206,16 +206,16 @@ bool budget_begins(budget *b, uint64_t number, int64_t now_ns)
     if (!b->steps) b->first_ns = now_ns;
     b->paid_ns += b->step_paid_ns;
     if (b->steps++) measure_step(b, (double)(now_ns - b->begin_ns) - b->step_paid_ns);
-    bool opens_at = false;
+    bool is_slow = false;
     b->begin_ns = now_ns;
     b->step_paid_ns = 0;
     if (b->place) {
         b->place++;
-    } else if ((opens_at = opens_at_anomaly(b, number)) || opens(b, number)) {
+    } else if (opens(b, number) || (is_slow = opens_at_anomaly(b, number))) {
         b->place = 1;
         b->slow_count = 0;
-        b->is_anomaly = opens_at;
-        b->anomalies += opens_at;
+        b->is_anomaly = is_slow;
+        b->anomalies += is_slow;
         b->size = b->windows++ ? BUDGET_STEPS : BUDGET_FIRST;
         b->inside_count = 0;
         b->edges_ns = b->paid_ns = 0;
