@@ -255,19 +255,19 @@ class Number(float):
         return self.text
 
 
-def make(seed, size=20, plain=False):
+def make(seed, size=20, plain=False, windows=True):
     """plain: whole nanoseconds near 0, and no waits of Ascend's collectives, which accounts.py counts. One in six is of two ranks, which have the same devices and correlation ids."""
     r = random.Random("ranks %d" % seed)
     ranks = r.sample([0, 1, 5], 2) if r.random() < 1 / 6 else [None]
     events, document = [], {}
-    windows = random.Random("windows %d" % seed)
-    has_windows = windows.random() < 1 / 5
+    chance = random.Random("windows %d" % seed)
+    has_windows = chance.random() < 1 / 5 and windows
     for i, rank in enumerate(ranks):
         maker = Maker(seed * 10 + i, size)
         if plain:
             maker.scale, maker.base = 1, 0
         if has_windows:
-            maker.add_windows(windows)
+            maker.add_windows(chance)
         document = maker.make()
         if plain:
             document["traceEvents"] = [e for e in document["traceEvents"]
@@ -284,8 +284,8 @@ def make(seed, size=20, plain=False):
     return {**document, "traceEvents": events}
 
 
-def text(seed, size=20):
-    return dumps(make(seed, size))
+def text(seed, size=20, windows=True):
+    return dumps(make(seed, size, windows=windows))
 
 
 def dumps(value):
