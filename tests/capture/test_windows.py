@@ -268,8 +268,11 @@ def test_reports_count_what_windows_contain(place):
     steps = report(place, path, "breakdown", "--by", "step", "--step", "step *")["breakdown"]
     check(sum(r["span"] for r in steps) == span and sum(r["busy"] for r in steps) == busy, span, busy)
     check(len(steps) >= trace.capture["window"]["budget"]["recordedSteps"], len(steps))
-    said = [r["note"] for r in report(place, path, "breakdown")["notes"]]
-    check(any(note.startswith("recorded in windows: ") for note in said), said)
+    whole = report(place, path, "breakdown")
+    said = f"the devices were recorded in {len(windows)} windows, together "
+    check(any(r["note"].startswith(said) for r in whole["notes"]), said, whole["notes"])
+    doubts = [(d["code"], d["count"]) for d in whole["trust"]["doubts"]]
+    check(doubts == [("recorded-in-windows", len(windows))], whole["trust"])
 
 
 def test_reports_know_a_window_in_which_the_program_was_killed(place):

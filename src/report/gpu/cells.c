@@ -197,23 +197,6 @@ static bool is_cut(const hd_trace *trace)
     return false;
 }
 
-/* How much of the spans of all devices was recorded, in a capture with windows. */
-static void note_windows(hd_table_builder *builder, const gpu_scope *s)
-{
-    char text[160], part[HD_VALUE_TEXT_BYTES], whole[HD_VALUE_TEXT_BYTES];
-    int64_t recorded = 0, span = 0;
-    for (uint32_t d = 0; d < s->device_count; d++) {
-        const gpu_device *device = &s->devices[d];
-        recorded = gpu_sum(recorded, gpu_spans_covered(&s->recorded[d], device->start, device->end));
-        span = gpu_sum(span, device->end - device->start);
-    }
-    if (recorded == span) return;
-    snprintf(text, sizeof text,
-             "recorded in windows: %s of %s of the devices' spans; other time is in no account, and a gap of a path",
-             hd_text_duration(part, recorded), hd_text_duration(whole, span));
-    hd_table_add_text(builder, text);
-}
-
 hd_status gpu_add_notes(hd_report *out, const hd_report_about *about, const gpu_scope *s, const char *const *more,
                         hd_error *err)
 {
@@ -241,11 +224,11 @@ hd_status gpu_add_notes(hd_report *out, const hd_report_about *about, const gpu_
     for (int i = 0; i < GPU_DOUBTS; i++) {
         char text[GPU_DOUBT_TEXT];
         /* Reported above; or affects no figure. */
-        bool is_said = i == GPU_DOUBT_UNLINKED || i == GPU_DOUBT_BEFORE || !gpu_doubt_abouts[i].figures;
+        bool is_said = i == GPU_DOUBT_UNLINKED || i == GPU_DOUBT_BEFORE ||
+                       (!gpu_doubt_abouts[i].figures && i != GPU_DOUBT_WINDOWS);
         if (trust->doubts[i].count && !is_said) hd_table_add_text(builder, gpu_doubt_text(text, i, &trust->doubts[i]));
     }
     if (s->by & GPU_BY_STEP) hd_table_add_text(builder, gpu_step_note(s));
-    if (s->recorded) note_windows(builder, s);
     if (gpu_class_rules_file()) {
         char text[400];
         snprintf(text, sizeof text, "kernels are classified and grouped by %.300s", gpu_class_rules_file());
