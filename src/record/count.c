@@ -106,6 +106,30 @@ static hd_status take_problems(hd_record_result *result, record_process *process
     return HD_OK;
 }
 
+/* ---- what windows cost ---- */
+
+/* "window": {…, "budget": {…, "timeNs": ns, "spentNs": ns, "text": "…"}}. The process with the largest share stays. */
+static hd_status take_budget(hd_record_result *result, const char *object, hd_error *err)
+{
+    const char *window, *budget, *value;
+    size_t size;
+    hd_json_text text;
+    char words[256];
+    if (!hd_json_find(&window, &size, object, "window") || *window != '{') return HD_OK;
+    if (!hd_json_find(&budget, &size, window, "budget") || *budget != '{') return HD_OK;
+    if (!hd_json_find(&value, &size, budget, "text") || *value != '"' || !hd_json_string(&text, value + 1))
+        return HD_OK;
+    if (text.size >= sizeof words || !hd_json_decode(words, &size, &text)) return HD_OK;
+    words[size] = '\0';
+    int64_t time_ns = number_of(budget, "timeNs");
+    double spent = time_ns ? (double)number_of(budget, "spentNs") / (double)time_ns : 0;
+    if (result->budget && spent <= result->budget_spent) return HD_OK;
+    free(result->budget);
+    result->budget = strdup(words);
+    result->budget_spent = spent;
+    return result->budget ? HD_OK : HD_NOMEM(err);
+}
+
 /* ---- all of it ---- */
 
 /* {"tracer": "cuda", "callbacks": N, "callbackNs": ns, "helperCpuNs": ns, …} */
@@ -124,6 +148,7 @@ static hd_status add_cost(hd_record_result *result, record_process *process, con
         result->callback_ns += number_of(text, "callbackNs");
         result->helper_ns += number_of(text, "helperCpuNs");
         status = take_problems(result, process, text, err);
+        if (status == HD_OK) status = take_budget(result, text, err);
     }
     free(text);
     return status;

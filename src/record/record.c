@@ -28,6 +28,7 @@ void hd_record_result_free(hd_record_result *result)
     if (!result) return;
     for (size_t i = 0; i < result->problem_count; i++) free(result->problems[i].message);
     free(result->problems);
+    free(result->budget);
     free(result->output);
     free(result->parts);
     hd_convert_report_free(result->convert);
@@ -46,9 +47,14 @@ static hd_status check_options(const hd_record_options *o, hd_error *err)
     if (o->step_name && (!o->step_name[0] || strlen(o->step_name) > 63 || strchr(o->step_name, ',')))
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
                             "the name of steps has 1 to 63 bytes, and no comma; not \"%.60s\"", o->step_name);
-    if (o->step_name && !o->steps)
+    if (o->budget && !(o->budget >= 0.0001 && o->budget <= 0.5))
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "a budget is a share from 0.0001 to 0.5");
+    if (o->budget > 0 && (o->steps || o->trigger || o->duration_ns))
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
-                            "the name of steps makes no sense without --steps A:B");
+                            "a budget chooses the windows: it excludes steps, trigger and duration");
+    if (o->step_name && !o->steps && !o->budget)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                            "the name of steps makes no sense without --steps A:B or --budget");
     if ((unsigned)o->policy > HD_RING_BLOCK)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "there is no policy %d", (int)o->policy);
     return HD_OK;

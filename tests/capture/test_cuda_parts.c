@@ -20,13 +20,15 @@ static void test_options__all_keys_are_taken(void **state)
 {
     cuda_options o;
     (void)state;
-    cuda_options_parse(&o,
-                       "stacks=0,python=1,memory=1,graph=whole,nvtx=0,delay_ms=5,duration_ms=70,steps=3:9,trigger=1,"
-                       "policy=block");
+    cuda_options_parse(
+        &o,
+        "stacks=0,python=1,memory=1,graph=whole,nvtx=0,delay_ms=5,duration_ms=70,steps=3:9,trigger=1,budget_ppm=10000,"
+        "policy=block");
     assert_false(o.stacks || o.nvtx);
     assert_true(o.python && o.memory && o.graph_whole && o.trigger && o.has_steps);
     assert_int_equal(o.delay_ms, 5);
     assert_int_equal(o.duration_ms, 70);
+    assert_int_equal(o.budget_ppm, 10000);
     assert_int_equal(o.step_first, 3);
     assert_int_equal(o.step_last, 9);
     assert_int_equal(o.policy, HD_RING_BLOCK);

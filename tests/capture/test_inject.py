@@ -336,6 +336,8 @@ def test_a_cupti_that_gives_times_of_0_with_a_clock_of_ours_gets_none(place):
         check(trace.ledger["cuda.cupti-defects"] == defects, version, dict(trace.ledger))
         told = [p["message"] for p in trace.capture["problems"] if p["code"] == "cuda.cupti-wrong"]
         check(bool(told) == (version == 130000), version, told)
+    trace = place.run("launch:5", "sync", script="version 130100\n", options="budget_ppm=10000").trace()
+    check("graph launches" in trace.capture["problems"][0]["message"], trace.capture["problems"])
 
 
 def test_all_versions_are_read(place):

@@ -182,6 +182,135 @@ def test_all_that_a_launcher_started_is_told(place):
     check(len(traces) == 2 and all(len(t.of("kernel")) == 5 for t in traces), [len(t.of("kernel")) for t in traces])
 
 
+# ---- a budget ----
+
+def step_words(count):
+    """Steps of a millisecond; step i launches i % 7 + 1 kernels."""
+    return [w for i in range(count) for w in (f"push:step {i}", f"launch:{i % 7 + 1}", "sleep:1", "pop")] + ["sync"]
+
+
+def check_budget(trace, count):
+    """Windows are whole steps, at numbers divisible by N or at slow steps; what they launched is there, to the unit."""
+    window = trace.capture["window"]
+    budget, spans = window["budget"], window["spans"]
+    within = []
+    for i, span in enumerate(spans):
+        first = int(span["opened_by"].split()[-1])
+        last = count - 1 if span["closed_by"] == "end" else int(span["closed_by"].split()[-1])
+        check((first % 64 == 0 or span["opened_by"].startswith("slow step ")) and (last == first + (9 if i else 1) or span["closed_by"] == "end"),
+              i, span)
+        within += range(first, last + 1)
+    kernels = sum(i % 7 + 1 for i in within)
+    check(budget["recordedSteps"] == len(within) and budget["steps"] == count, budget, len(within))
+    check(budget["windows"] == window["count"] == len(spans), budget, window["count"])
+    check(len(trace.of("kernel")) == launches(trace) == kernels, len(trace.of("kernel")), launches(trace), kernels)
+    calls = {e["args"]["correlation"] for e in trace.of("cuda_driver") if e["name"] == "cuLaunchKernel"}
+    check({e["args"]["correlation"] for e in trace.of("kernel")} == calls, "kernels and calls are not of the same ids")
+    steps = [e["name"] for e in trace.events if e.get("ph") in ("B", "X") and e["name"].startswith("step ")]
+    check(steps == [f"step {i}" for i in within], steps[:5], within[:5])
+    slices = [e for e in trace.events if e.get("ph") in ("B", "X") and e["name"].startswith("window ")]
+    check(len(slices) == len(spans), len(slices), "slices of windows")
+    counts = trace.capture
+    check(counts["records"] == sum(counts[key] for key in ("shown", "facts", "filtered", "unknown", "bad")), counts)
+    check(0 < budget["spentNs"] and budget["text"].startswith("budget 50 %, spent "), budget)
+    return budget
+
+
+def test_a_budget_opens_windows_again_and_again(place):
+    count = 890
+    run = place.run_both("init", *step_words(count), options="budget_ppm=500000")
+    trace = check_whole(run)
+    budget = check_budget(trace, count)
+    check(budget["windows"] >= 3, budget)
+    check(budget["spentNs"] <= 0.5 * budget["timeNs"], budget)
+    # Between windows nothing is recorded: launches outside of them left no record.
+    kernels = [row for row in run.truth() if row["what"] == "record" and row["kind"] == "kernel"]
+    check(len(kernels) == len(trace.of("kernel")), len(kernels), "kernels recorded by CUPTI")
+
+
+def test_heddle_record_prints_what_the_windows_cost(place):
+    run, trace = place.record("init", *step_words(300), options=["--budget", "50%"])
+    text = check_budget(trace, 300)["text"]
+    check(f"heddle: {text}\n" in run.stderr, text, run.stderr)
+
+
+def report(place, path, *words):
+    done = subprocess.run([place.heddle, "report", *words, "--json", str(path)], check=True, capture_output=True,
+                          timeout=PATIENCE)
+    return json.loads(done.stdout)
+
+
+def test_reports_count_what_windows_contain(place):
+    """Of each window from the first start to the last end of its kernels, from the trace itself."""
+    count = 420
+    run = place.run("init", *step_words(count), options="budget_ppm=500000")
+    trace, path = check_whole(run), run.files[0]
+    opens = sorted(ns(e["ts"]) for e in trace.events if e.get("cat") == "capture" and e.get("ph") in ("B", "X"))
+    check(len(opens) >= 3, len(opens), "windows")
+    called = {e["args"]["correlation"]: ns(e["ts"]) for e in trace.of("cuda_driver") if e["name"] == "cuLaunchKernel"}
+    windows, busy, until = {}, 0, 0
+    for e in sorted(trace.of("kernel"), key=lambda e: ns(e["ts"])):
+        start, end = ns(e["ts"]), ns(e["ts"]) + ns(e["dur"])
+        window = sum(t <= called[e["args"]["correlation"]] for t in opens)
+        first, last = windows.get(window, (start, end))
+        windows[window] = min(first, start), max(last, end)
+        busy += max(0, end - max(start, until))
+        until = max(until, end)
+    span = sum(last - first for first, last in windows.values())
+    row = report(place, path, "breakdown")["breakdown"][0]
+    check((row["span"], row["busy"], row["idle"]) == (span, busy, span - busy), row, span, busy)
+    causes = report(place, path, "idle")["idle"]
+    check(sum(r["total"] for r in causes) == span - busy, causes, span - busy)
+    summary = report(place, path, "summary")
+    check(summary["trace"][0]["whole"] == span, summary["trace"], span)
+    for finding in summary["findings"]:
+        check(finding["whole"] == span and (finding["saves"] or 0) <= span, finding)
+    steps = report(place, path, "breakdown", "--by", "step", "--step", "step *")["breakdown"]
+    check(sum(r["span"] for r in steps) == span and sum(r["busy"] for r in steps) == busy, span, busy)
+    check(len(steps) >= trace.capture["window"]["budget"]["recordedSteps"], len(steps))
+    whole = report(place, path, "breakdown")
+    said = f"the devices were recorded in {len(windows)} windows, together "
+    check(any(r["note"].startswith(said) for r in whole["notes"]), said, whole["notes"])
+    doubts = [(d["code"], d["count"]) for d in whole["trust"]["doubts"]]
+    check(doubts == [("recorded-in-windows", len(windows))], whole["trust"])
+
+
+def test_reports_know_a_window_in_which_the_program_was_killed(place):
+    run = Waiting(place, "init", "launch:3", "sync", "wait", "sleep:200", "wait", "launch:5", "sync", "wait", options="")
+    for action in ("stop", "start"):
+        run.until_it_waits()
+        run.trigger(action)
+        run.go_on()
+    run.until_it_waits()
+    until(lambda: len(run.so_far().trace().of("kernel")) == 8, "all in the file")
+    os.kill(run.pid, signal.SIGKILL)
+    done = run.end()
+    times = sorted((ns(e["ts"]), ns(e["ts"]) + ns(e["dur"])) for e in done.trace().of("kernel"))
+    check(len(times) == 8 and times[3][0] - times[2][1] >= 200_000_000, times)
+    row = report(place, done.files[0], "breakdown")["breakdown"][0]
+    check(row["span"] == times[2][1] - times[0][0] + times[7][1] - times[3][0], row, times)
+
+
+def test_what_windows_cost_is_measured(place):
+    # Each of some ten kinds takes a millisecond when a window closes.
+    count = 1190
+    trace = check_whole(place.run("init", *step_words(count), options="budget_ppm=200000",
+                                  script="slow cuptiActivityDisable 1000\n"))
+    windows = trace.capture["window"]
+    budget = windows["budget"]
+    check(windows["count"] >= 2, windows)
+    per_window = budget["spentNs"] / budget["windows"]
+    check(7e6 <= per_window <= 60e6, "of a window:", per_window)
+    check(budget["spentNs"] <= 0.2 * budget["timeNs"], budget)
+
+
+def test_without_steps_no_window_opens_early_and_the_text_says_so(place):
+    trace = place.run("launch:5", "sync", options="budget_ppm=10000").trace()
+    check(trace.capture["window"]["budget"]["text"] == "budget 1 %, cost not measured without steps, 0 windows",
+          trace.capture["window"])
+    check(trace.losses["window.never-opened"] == 1 and not trace.of("kernel"), trace.losses)
+
+
 # ---- live memory ----
 
 def memory_of(trace):

@@ -266,6 +266,8 @@ class Recording(unittest.TestCase):
             "20ms", "--steps", "3:5", "--policy", "block"])
         self.assertEqual(out, "stacks=0,python=0,memory=1,graph=whole,nvtx=0,trigger=1,delay_ms=1500,duration_ms=20,"
                               "policy=block,steps=3:5\n")
+        _, out, _ = self.record("env", names[3], options=["--budget", "0.5%", "--step-name", "batch"])
+        self.assertIn("policy=newest,budget_ppm=5000,step_name=batch", out)
         _, out, _ = self.record("env", names[3], options=["--python"])
         self.assertIn("python=1", out)
 
@@ -900,7 +902,9 @@ while [ "$1" != env ]; do shift; done; exec "$@" """
 
     def test_wrong_usage_runs_nothing(self):
         for words in (["--steps", "5:3"], ["--steps", "a"], ["--delay", "5%"], ["--duration", "5"], ["--graph", "x"],
-                      ["-o", "-"], ["-o", "out.hdcap"], ["-o", "out"], ["--python", "--no-stacks"]):
+                      ["--budget", "1"], ["--budget", "x%"], ["--budget", "0.001%"], ["--budget", "51%"], ["--budget", "nan%"],
+                      ["--budget", "1%", "--steps", "1:2"], ["--budget", "1%", "--trigger"],
+                      ["--budget", "1%", "--duration", "1s"], ["-o", "-"], ["-o", "out.hdcap"], ["-o", "out"], ["--python", "--no-stacks"]):
             status, out, err = self.heddle("record", *words, "--", PATHS.child, "ready")
             self.assertEqual((status, out), (2, ""), (words, err))
         self.assertEqual(self.heddle("record")[0], 2)

@@ -131,7 +131,8 @@ def main():
         for seed in range(0 if asked.files else rounds.rounds(5)):
             path = os.path.join(folder, "random.json")
             with open(path, "w", encoding="utf-8") as file:
-                file.write(random_trace.text(seed))
+                # Without windows: in a capture that has some, the host has nothing outside of them.
+                file.write(random_trace.text(seed, windows=False))
             check(asked.heddle, path, "random trace %d" % seed)
     for path in asked.files or check_reports.real_traces(None):
         check(asked.heddle, path, os.path.basename(path))

@@ -61,6 +61,7 @@ typedef struct hd_record_options {
     int64_t delay_ns;      /* capture starts this long after the process; 0: at once */
     int64_t duration_ns;   /* and ends after this duration; 0: with the process */
     const char *steps;     /* "A:B": from the start of step A to the end of step B; NULL: all */
+    double budget;         /* windows of steps that cost at most this share of the time, 0.01; 0: none, capture all */
     const char *step_name; /* NVTX ranges of this name are steps; at most 63 bytes; NULL: as docs/windows.md says */
     hd_ring_policy policy; /* of a full ring */
 
@@ -121,7 +122,10 @@ typedef struct hd_record_result {
     int64_t callback_ns, helper_ns; /* in the program's threads: CUPTI's callbacks and calls of NVTX; CPU time of the
                                        library's own. 0: not measured. Of a process that did not finish its file, at
                                        least */
-    hd_record_problem *problems;    /* without duplicates; at most 64 */
+    char *budget; /* what the windows of the budget cost, a sentence, of the process that spent the largest share;
+                     NULL: no process had a budget */
+    double budget_spent;         /* that share: 0.0031; 0: not measured */
+    hd_record_problem *problems; /* without duplicates; at most 64 */
     size_t problem_count;
     hd_convert_report *convert; /* steps and ledger; NULL: no trace was made */
 } hd_record_result;

@@ -1,6 +1,7 @@
 /* helper.c - the tracer's thread: reads full buffers, and asks CUPTI for what is complete
  *
- * Every FLUSH_MS it asks, so that little is missing when the program is killed. It has all signals blocked, so that
+ * Every FLUSH_MS it asks, so that little is missing when the program is killed; between windows of a capture there is
+ * nothing to miss, and it asks rarely. It has all signals blocked, so that
  * none of the program's arrives there.
  */
 #include <stdlib.h>
@@ -11,7 +12,15 @@
 #include "capture/session/tracers.h"
 #include "heddle/stack.h"
 
-enum { FLUSH_MS = 50, CLOCK_MS = 1000, DESCRIBE_MS = 200, END_SECONDS = 10, BUFFERS_AT_ONCE = 8, END_LOOK_MS = 500 };
+enum {
+    FLUSH_MS = 50,
+    CLOSED_FLUSH_MS = 1000,
+    CLOCK_MS = 1000,
+    DESCRIBE_MS = 200,
+    END_SECONDS = 10,
+    BUFFERS_AT_ONCE = 8,
+    END_LOOK_MS = 500
+};
 
 static int64_t ms(int64_t count)
 {
@@ -70,6 +79,13 @@ static void measure(cuda_tracer *t)
     t->helper_ns = (uint64_t)own.tv_sec * 1000000000 + (uint64_t)own.tv_nsec + session_cpu_ns(t->session);
 }
 
+/* Until the next flush. */
+static int64_t flush_after(cuda_tracer *t)
+{
+    bool is_closed = !atomic_load(&t->is_open) && hd_session_now() - atomic_load(&t->closed_ns) > ms(CLOSED_FLUSH_MS);
+    return ms(is_closed ? CLOSED_FLUSH_MS : FLUSH_MS);
+}
+
 typedef struct schedule {
     int64_t flush, clock, describe;
     bool has_news;
@@ -88,7 +104,7 @@ static void work(cuda_tracer *t, schedule *s)
         t->cupti->ActivityFlushAll(CUPTI_FLUSH_COMPLETED);
         s->has_news |= read_buffers(t, BUFFERS_AT_ONCE);
         cuda_taken_look(t);
-        s->flush = hd_session_now() + ms(FLUSH_MS);
+        s->flush = hd_session_now() + flush_after(t);
     }
     s->has_news |= atomic_exchange(&t->wants_description, false);
     if (s->has_news && now >= s->describe) {

@@ -88,7 +88,7 @@ static void begin(void)
     if (hd_session_start(&t->session, path, &options, NULL) != HD_OK) return;
     t->start_ns = hd_session_now();
     the_process = getpid();
-    bool is_open = !t->options.delay_ms && !t->options.has_steps && !t->options.trigger;
+    bool is_open = !t->options.delay_ms && !window_is_by_steps(&t->options) && !t->options.trigger;
     if (is_open) atomic_store(&t->opened_ns, t->start_ns);
     atomic_store(&t->is_open, is_open);
     pthread_atfork(NULL, NULL, in_child);
@@ -178,7 +178,7 @@ static void tell_defects(cuda_tracer *t)
     char all[512];
     hd_session_note(t->session, "cuda.cupti-defects", HD_SESSION_NOTE, hd_cupti_tell(all, sizeof all, version));
     if (hd_cupti_has_defect(HD_CUPTI_SYNCS_MISSING, version) ||
-        (t->options.trigger && hd_cupti_has_defect(HD_CUPTI_GRAPH_IDS, version)))
+        ((t->options.trigger || t->options.budget_ppm) && hd_cupti_has_defect(HD_CUPTI_GRAPH_IDS, version)))
         cuda_tell(t, "cuda.cupti-wrong", HD_SESSION_NOTE,
                   "This CUPTI (API %u) has known defects: %.380s. HEDDLE_CUPTI can name a newer one of the driver's "
                   "major version.",

@@ -397,7 +397,7 @@ static bool make_works(work_maker *m)
     }
     for (size_t i = 0; i < s->launches->work_count; i++) add_work(m, &s->works[i], &s->launches->works[i]);
     tell_rows(m);
-    if (!find_before(m) || !find_devices(s) || !order_works(s)) return false;
+    if (!find_before(m) || !find_devices(s) || !order_works(s) || !gpu_recorded_find(s)) return false;
     return add_untimed(m);
 }
 
@@ -494,6 +494,7 @@ void gpu_scope_deinit(gpu_scope *s)
         free(s->ranks);
         free(s->has_rank);
         free(s->rows);
+        gpu_recorded_deinit(s);
         free(s->devices);
         hd_large_free(s->works);
         hd_large_free(s->untimed);

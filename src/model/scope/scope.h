@@ -91,6 +91,9 @@ typedef struct gpu_scope {
     uint32_t row_count;
     gpu_device *devices; /* by rank, then device */
     uint32_t device_count;
+    /* By device: when it was recorded, if its rank's captures have windows; NULL: no capture has. Other time is in no
+     * account. */
+    struct gpu_spans *recorded;
     gpu_slices annotations; /* made when steps are requested, or by gpu_annotations */
     gpu_step *steps;        /* by rank, process and start, then as in the file */
     uint32_t step_count;
@@ -110,6 +113,9 @@ enum { GPU_LAUNCHES_DONE = 65, GPU_SCOPE_DONE = 72, GPU_GRAPH_DONE = 88 };
 hd_status gpu_scope_init(gpu_scope *scope, const hd_report_input *input, const gpu_options *options, unsigned by,
                          hd_error *err);
 void gpu_scope_deinit(gpu_scope *scope);
+/* recorded.c: fills `recorded`. false: no memory. */
+bool gpu_recorded_find(gpu_scope *scope);
+void gpu_recorded_deinit(gpu_scope *scope);
 /* Forgets in which step activities are, as in a scope that is not by step. */
 void gpu_scope_clear_steps(gpu_scope *scope);
 

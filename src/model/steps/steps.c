@@ -10,6 +10,7 @@
 #include "model/identity/process.h"
 #include "model/roles/trace_roles.h"
 #include "model/steps/steps.h"
+#include "model/sweep/sweep.h"
 
 /* ---- steps ---- */
 
@@ -297,19 +298,31 @@ static void add_piece(gpu_windows *w, int64_t start, int64_t end, uint32_t windo
     w->windows[window].length += end - start;
 }
 
+/* The parts of it that were recorded. */
+static void add_recorded(gpu_windows *w, const gpu_spans *recorded, int64_t start, int64_t end, uint32_t window)
+{
+    size_t low = 0, high = recorded ? recorded->count : 0;
+    if (!recorded) add_piece(w, start, end, window);
+    HD_PARTITION_POINT(low, high, at, recorded->list[at].end <= start);
+    for (; recorded && low < recorded->count && recorded->list[low].start < end; low++) {
+        const gpu_span *span = &recorded->list[low];
+        add_piece(w, span->start > start ? span->start : start, span->end < end ? span->end : end, window);
+    }
+}
+
 /* Parts of [from, until): those of steps, and between them the rest, which is the last window. */
-static void cut(gpu_windows *w, int64_t from, int64_t until)
+static void cut(gpu_windows *w, const gpu_spans *recorded, int64_t from, int64_t until)
 {
     int64_t at = from;
     for (size_t i = 0; i < w->of_step_count; i++) {
         const gpu_piece *step = &w->of_steps[i];
         int64_t start = step->start > at ? step->start : at, end = step->end < until ? step->end : until;
         if (end <= start) continue;
-        add_piece(w, at, start, w->rest);
-        add_piece(w, start, end, step->window);
+        add_recorded(w, recorded, at, start, w->rest);
+        add_recorded(w, recorded, start, end, step->window);
         at = end;
     }
-    add_piece(w, at, until, w->rest);
+    add_recorded(w, recorded, at, until, w->rest);
 }
 
 /* Removes windows without time and activities. */
@@ -344,7 +357,8 @@ static void fill(gpu_windows *w, const gpu_scope *s, const gpu_device *device, c
         w->windows[i].step = list[i].step;
     }
     w->windows[count].step = HD_NONE;
-    cut(w, s->has_from ? s->from : device->start, s->has_until ? s->until : device->end);
+    const gpu_spans *recorded = s->recorded ? &s->recorded[device - s->devices] : NULL;
+    cut(w, recorded, s->has_from ? s->from : device->start, s->has_until ? s->until : device->end);
     for (uint32_t i = 0; i < device->count; i++) {
         const gpu_work *work = &s->works[s->order[device->first + i]];
         if (work->is_listed) w->windows[gpu_window_of(w, work->start)].works++;
@@ -361,7 +375,8 @@ hd_status gpu_windows_init(gpu_windows *w, const gpu_scope *s, uint32_t device_i
     if (fine && s->by & GPU_BY_STEP && !steps.count) fine = windows_by_time(&steps, s, device);
     size_t count = steps.count;
     w->windows = calloc(count + 1, sizeof *w->windows);
-    w->pieces = calloc(2 * count + 1, sizeof *w->pieces);
+    size_t spans = s->recorded ? s->recorded[device_index].count : 0;
+    w->pieces = calloc(2 * count + spans + 1, sizeof *w->pieces);
     w->of_steps = calloc(count + 1, sizeof *w->of_steps);
     uint32_t *moved = malloc((count + 2) * sizeof *moved);
     fine = fine && w->windows && w->pieces && w->of_steps && moved;

@@ -32,7 +32,8 @@ static inline uint32_t gpu_step_by(const gpu_scope *scope, uint32_t track, int64
     return scope->by & GPU_BY_STEP ? gpu_step_at(scope, track, time) : HD_NONE;
 }
 
-/* A part of a device's time. Those of a device are consecutive, and together its window. */
+/* A part of a device's time. Those of a device come in order, and are together its window, as far as it was
+ * recorded. */
 typedef struct gpu_piece {
     int64_t start, end;
     uint32_t window; /* index */

@@ -29,6 +29,7 @@ const gpu_doubt_about gpu_doubt_abouts[GPU_DOUBTS] = {
     [GPU_DOUBT_AFTER] = {"gpu-after-recording", "note", 0},
     [GPU_DOUBT_THINNED_GPU] = {"thinned-gpu", "error", ALL_FIGURES},
     [GPU_DOUBT_THINNED] = {"thinned", "note", GPU_FIGURE_CALLER},
+    [GPU_DOUBT_WINDOWS] = {"recorded-in-windows", "note", 0},
 };
 
 /* ---- sentences ---- */
@@ -53,6 +54,14 @@ static int put_clocks(char *out, const gpu_doubt *d)
                     "the trace take: CPU and GPU have clocks of their own, and what compares their times is wrong",
                     (unsigned long long)d->count, d->count == d->of ? "" : " of some devices",
                     (double)(d->ns < 0 ? -d->ns : d->ns) / 1e9, d->ns < 0 ? "before" : "behind");
+}
+
+static int put_windows(char *out, const gpu_doubt *d)
+{
+    return snprintf(out, GPU_DOUBT_TEXT,
+                    "the devices were recorded in %llu windows, together %.6g s of their spans: other time is in no "
+                    "account, and a gap of a path",
+                    (unsigned long long)d->count, (double)d->ns / 1e9);
 }
 
 /* Each with count, of, and seconds. */
@@ -97,6 +106,8 @@ const char *gpu_doubt_text(char out[GPU_DOUBT_TEXT], gpu_doubt_code code, const 
         put_unrecorded(out, d);
     else if (code == GPU_DOUBT_CLOCKS)
         put_clocks(out, d);
+    else if (code == GPU_DOUBT_WINDOWS)
+        put_windows(out, d);
     else
         snprintf(out, GPU_DOUBT_TEXT, forms[code], (unsigned long long)d->count, (unsigned long long)d->of,
                  d->ns == HD_NO_TIME ? 0 : (double)d->ns / 1e9);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "model/identity/process.h"
 #include "model/steps/steps.h"
+#include "model/sweep/sweep.h"
 #include "trace/event.h"
 
 enum { SECOND_NS = 1000000000, TOO_LONG_TIMES = 10000, TOO_LONG_OTHERS = 10 };
@@ -257,6 +258,19 @@ static void find_what_launches_tell(gpu_trust *t, const hd_launches *l)
     no_end->of = guessed->of = l->work_count;
 }
 
+/* Of the devices that were not recorded all the time. */
+static void find_windows(gpu_trust *t, const gpu_scope *s)
+{
+    gpu_doubt *doubt = &t->doubts[GPU_DOUBT_WINDOWS];
+    for (uint32_t d = 0; s->recorded && d < s->device_count; d++) {
+        const gpu_device *device = &s->devices[d];
+        int64_t recorded = gpu_spans_covered(&s->recorded[d], device->start, device->end);
+        if (recorded == device->end - device->start) continue;
+        doubt->ns = doubt->count ? gpu_sum(doubt->ns, recorded) : recorded;
+        doubt->count += s->recorded[d].count;
+    }
+}
+
 static hd_status find(gpu_trust *t, const gpu_scope *s, hd_error *err)
 {
     const hd_launches *l = s->launches;
@@ -269,6 +283,7 @@ static hd_status find(gpu_trust *t, const gpu_scope *s, hd_error *err)
         if (s->rows[r].device != HD_NONE) find_overlaps(t, s, &s->rows[r]);
     survey found;
     hd_status status = survey_works(&found, s) ? HD_OK : HD_NOMEM(err);
+    find_windows(t, s);
     if (status == HD_OK) {
         find_beyond(t, s, &found);
         find_times(t, s, &found);

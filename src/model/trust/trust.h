@@ -36,6 +36,7 @@ typedef enum gpu_doubt_code {
     GPU_DOUBT_AFTER,       /* launches without activity at the end of the recording */
     GPU_DOUBT_THINNED_GPU, /* activities that `convert --min-duration` removed */
     GPU_DOUBT_THINNED,     /* the same of slices of the host */
+    GPU_DOUBT_WINDOWS,     /* recorded parts of devices' spans, in a capture with windows */
     GPU_DOUBTS,
 } gpu_doubt_code;
 
@@ -57,7 +58,8 @@ extern const gpu_doubt_about gpu_doubt_abouts[GPU_DOUBTS];
 
 typedef struct gpu_doubt {
     uint64_t count, of; /* of how many; 0: not known */
-    int64_t ns;         /* overlap, early, too long: the longest; clocks: the least distance; HD_NO_TIME: none */
+    int64_t ns;         /* overlap, early, too long: the longest; clocks: the least distance; windows: all of them;
+                           HD_NO_TIME: none */
     uint64_t row;       /* slice of the first, where track is not HD_NONE */
     uint32_t track;
     uint32_t steps, graphs; /* unrecorded: in how many steps; of how many launches of graphs */

@@ -269,7 +269,8 @@ static void bound_by_host(findings *f, uint32_t index)
 {
     finding *of = &f->list[index];
     int64_t time = first_change(f, index);
-    int64_t busy = busiest_since(f, time), host = gpu_sum(f->until - time - busy, claimed_work(f, index));
+    int64_t busy = busiest_since(f, time),
+            host = gpu_sum(findings_time(f, time, f->until) - busy, claimed_work(f, index));
     if (host >= of->saves) return;
     of->may_overlap = findings_is_worth(f, busy - busiest_queue_since(f, time));
     of->saves = host;
@@ -304,6 +305,7 @@ static bool bound_one(findings *f, uint32_t index)
     set_claims(f, index, true);
     of->is_unordered = reaches_unordered(f);
     if (!of->is_unordered) bound_by_graph(f, index);
+    if (of->saves > whole) of->saves = whole; /* the graph knows nothing of what was not recorded */
     set_claims(f, index, false);
     /* Nodes of one path do not run at the same time, whatever waits for what. */
     int64_t time = of->is_unordered && !of->frees_waits ? findings_claimed_time(f, index) : whole;

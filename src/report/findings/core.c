@@ -39,6 +39,19 @@ static void find_whole(findings *f)
     if (f->until < f->from) f->until = f->from;
 }
 
+static bool find_recorded(findings *f)
+{
+    const gpu_scope *s = &f->scope;
+    size_t count = 0;
+    if (!s->recorded) return true;
+    for (uint32_t d = 0; d < s->device_count; d++) count += s->recorded[d].count;
+    gpu_span *list = hd_large_new(count + 1, sizeof *list, s->large);
+    if (!list) return false;
+    for (uint32_t d = 0, at = 0; d < s->device_count; at += (uint32_t)s->recorded[d++].count)
+        if (s->recorded[d].count) memcpy(list + at, s->recorded[d].list, s->recorded[d].count * sizeof *list);
+    return gpu_spans_union(&f->recorded, list, count, s->large);
+}
+
 int64_t findings_busy_until(const findings *f, uint32_t device, unsigned classes, int64_t until)
 {
     const gpu_scope *s = &f->scope;
@@ -370,6 +383,7 @@ hd_status findings_prepare(findings *f, const hd_report_input *input, const gpu_
     f->scope.options = options;
     HD_TRY(gpu_trust_of_scope(&f->trust, &f->scope, err));
     find_whole(f);
+    if (!find_recorded(f)) return HD_NOMEM(err);
     if (!find_busy(f)) return HD_NOMEM(err);
     findings_end_phase(f, FINDING_TRUST);
     HD_TRY(hd_graph_new(&f->graph, f->scope.trace, f->scope.launches, err));
@@ -411,6 +425,7 @@ void findings_deinit(findings *f)
 {
     findings_release(f);
     gpu_gaps_deinit(&f->gaps);
+    gpu_spans_deinit(&f->recorded);
     free(f->busiest);
     free(f->list);
     gpu_scope_deinit(&f->scope);

@@ -119,6 +119,7 @@ struct findings {
     hd_graph_piece *path; /* once the first rule has read it, findings_keep_delays */
     size_t path_count;
     int64_t from, until; /* the whole: steps if the trace has some, else the span of its devices */
+    gpu_spans recorded;  /* of the devices together, where captures have windows (scope.recorded) */
     bool has_steps;
     bool is_complete;    /* the graph has all waits and launches; else a replay holds nodes back wrongly */
     bool is_torch;       /* operators or kernels are PyTorch's */
@@ -184,9 +185,14 @@ static inline void findings_end_phase(findings *f, unsigned weight)
 
 /* core.c */
 hd_status findings_prepare(findings *f, const hd_report_input *input, const gpu_options *options, hd_error *err);
+/* Without what was not recorded. */
+static inline int64_t findings_time(const findings *f, int64_t from, int64_t until)
+{
+    return f->scope.recorded ? gpu_spans_covered(&f->recorded, from, until) : until - from;
+}
 static inline int64_t findings_whole(const findings *f)
 {
-    return f->until - f->from;
+    return findings_time(f, f->from, f->until);
 }
 void findings_free_path(findings *f);
 /* Of the path, the delays before activities without a launch remain. false: no memory. */

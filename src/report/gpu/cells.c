@@ -224,7 +224,8 @@ hd_status gpu_add_notes(hd_report *out, const hd_report_about *about, const gpu_
     for (int i = 0; i < GPU_DOUBTS; i++) {
         char text[GPU_DOUBT_TEXT];
         /* Reported above; or affects no figure. */
-        bool is_said = i == GPU_DOUBT_UNLINKED || i == GPU_DOUBT_BEFORE || !gpu_doubt_abouts[i].figures;
+        bool is_said = i == GPU_DOUBT_UNLINKED || i == GPU_DOUBT_BEFORE ||
+                       (!gpu_doubt_abouts[i].figures && i != GPU_DOUBT_WINDOWS);
         if (trust->doubts[i].count && !is_said) hd_table_add_text(builder, gpu_doubt_text(text, i, &trust->doubts[i]));
     }
     if (s->by & GPU_BY_STEP) hd_table_add_text(builder, gpu_step_note(s));

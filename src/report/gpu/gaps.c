@@ -24,13 +24,30 @@ static const hd_launch *launch_of(const gpu_scope *s, const gpu_gap *gap)
 
 /* ---- where they are ---- */
 
-/* From the end of earlier activities to `start`. */
-static bool add_gap(gpu_gaps *out, size_t *capacity, const gpu_scope *s, int64_t since, int64_t start, uint32_t work)
+/* From the end of earlier activities to `start`, all of it recorded. */
+static bool add_recorded(gpu_gaps *out, size_t *capacity, const gpu_scope *s, int64_t since, int64_t start,
+                         uint32_t work)
 {
     if (!hd_large_grow((void **)&out->list, capacity, out->count, sizeof *out->list, s->large)) return false;
     uint8_t cause = s->works[work].launch == HD_NONE ? GPU_CAUSE_UNKNOWN : GPU_CAUSES;
     out->list[out->count++] = (gpu_gap){since, start, work, HD_NONE, cause};
     return true;
+}
+
+/* Of a gap the parts that were recorded. */
+static bool add_gap(gpu_gaps *out, size_t *capacity, const gpu_scope *s, int64_t since, int64_t start, uint32_t work)
+{
+    if (!s->recorded) return add_recorded(out, capacity, s, since, start, work);
+    const gpu_spans *recorded = &s->recorded[s->works[work].device];
+    size_t low = 0, high = recorded->count;
+    bool fine = true;
+    HD_PARTITION_POINT(low, high, at, recorded->list[at].end <= since);
+    for (; fine && low < recorded->count && recorded->list[low].start < start; low++) {
+        const gpu_span *span = &recorded->list[low];
+        fine = add_recorded(out, capacity, s, span->start > since ? span->start : since,
+                            span->end < start ? span->end : start, work);
+    }
+    return fine;
 }
 
 /* Of activities that start together, order[i] … order[*next - 1], the first with a duration, else the first. */

@@ -166,7 +166,7 @@ static hd_status add_row(void *user, const gpu_row *row, hd_error *err)
     if (first_launch == INT64_MAX) return HD_OK;
     gpu_piece all = {device->start < first_launch ? device->start : first_launch, s->has_until ? s->until : device->end,
                      0};
-    bool is_one = !(s->by & GPU_BY_STEP) && !s->has_from;
+    bool is_one = !(s->by & GPU_BY_STEP) && !s->has_from && !s->recorded;
     HD_TRY(gpu_sweep_run(sweep, is_one ? &all : q->windows.pieces, is_one ? 1 : q->windows.piece_count, add_stretch, q,
                          err));
     HD_TRY(add_rows(q, is_one ? &all : NULL, err));

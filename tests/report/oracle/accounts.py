@@ -138,7 +138,7 @@ class Gap:
         self.cause, self.sync, self.place, self.host = None, None, None, None
 
 
-def gaps_of(works, waits):
+def gaps_of(works, waits, recorded):
     busy = spans.of(works)
     first, last = min(w.start for w in works), max(w.end for w in works)
     starting = collections.defaultdict(list)
@@ -149,7 +149,7 @@ def gaps_of(works, waits):
         candidates = starting[end]
         longer = [w for w in candidates if w.duration > 0] or candidates
         work = min(longer, key=lambda w: w.index)
-        gaps += [Gap(*part, work) for part in spans.without([(start, end)], waits)]
+        gaps += [Gap(*part, work) for part in spans.common(spans.without([(start, end)], waits), recorded)]
     return gaps
 
 
@@ -252,7 +252,7 @@ def gap_row(cells, gap, start, end, host, op, frame):
 def idle(scope):
     out = {"idle": [], "gaps": [], "behind": []}
     for key in scope.device_keys():
-        gaps = gaps_of(scope.devices[key], waits_of(scope, key))
+        gaps = gaps_of(scope.devices[key], waits_of(scope, key), scope.recorded(key))
         explain(scope, key, gaps)
         places = [gap.place for gap in gaps if gap.place]
         ops, frames = covering(scope.trace.ops, places), covering(scope.trace.frames, places)
@@ -338,7 +338,7 @@ def queue(scope):
             waiting = waiting_spans(first_of_launches(linked))
             for step, window, inside in scope.windows(key):
                 inside = [w for w in inside if w.row == row and w.launch is not None]
-                if not scope.options.by_step and scope.options.since is None:
+                if not (scope.options.by_step or any(scope.capture_windows.values())) and scope.options.since is None:
                     first, last = scope.window(key)
                     window = spans.union([(min([first] + [w.launch.start for w in linked]), last)])
                 times = collections.Counter()

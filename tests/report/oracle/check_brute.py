@@ -86,6 +86,21 @@ def check_before(seed, t):
 
 # ---- accounts ----
 
+def capture_windows(t):
+    return [s for s in t.slices if s.category == "capture" and s.row[1] == "1999999999"]
+
+
+def recorder(t, mine):
+    """Whether a device, whose works are `mine`, was recorded at a time: in captures with windows, between works of one."""
+    windows = [s for s in capture_windows(t) if s.rank == mine[0].rank]
+    opens = [s.start for s in windows if not any(o.start < s.start <= o.end for o in windows)]
+    ends = collections.defaultdict(list)
+    for w in mine:
+        launched = w.launch.start if w.launch else w.start
+        ends[max((at for at in opens if at <= launched), default=min(opens, default=0))] += [w.start, w.end]
+    return lambda at: not opens or any(min(times) <= at < max(times) for times in ends.values())
+
+
 def check_breakdown(seed, t, works, options, window=(None, None)):
     found = reports.report("breakdown", t, **options)
     idle_found = reports.report("idle", t, rows=10**9, **options)
@@ -94,7 +109,10 @@ def check_breakdown(seed, t, works, options, window=(None, None)):
         first, last = min(w.start for w in mine), max(w.end for w in mine)
         since, until = (default if t_ is None else t_ for t_, default in zip(window, (first, last)))
         times, levels, pairs = collections.Counter(), collections.Counter(), collections.Counter()
-        for at in range(since, until):
+        is_recorded = recorder(t, mine)
+        compared["devices recorded in windows"] += not is_recorded(-10 ** 6)
+        for at in filter(is_recorded, range(since, until)):
+            times["all"] += 1
             running = [scope.class_of(w) for w in mine if runs(w, at)]
             levels[len(running)] += 1
             kind = "compute" if "compute" in running else "communication" if "communication" in running else \
@@ -110,7 +128,7 @@ def check_breakdown(seed, t, works, options, window=(None, None)):
         row = next((r for r in found["breakdown"] if cells(r) == known), None)
         same(seed, "breakdown", [row[c] for c in ("span", "compute", "exposed_communication", "exposed_copy", "idle",
                                                   "works", "time")],
-             [max(0, until - since)] + [times[c] for c in ("compute", "communication", "copy", "idle")] +
+             [times["all"]] + [times[c] for c in ("compute", "communication", "copy", "idle")] +
              [len(inside), sum(w.duration for w in inside)])
         for r in found["overlap"]:
             if cells(r) == known:
@@ -181,6 +199,8 @@ def check_idle(seed, t, works, mine, gaps, idle):
     for r in gaps:
         start, end = r["start"], r["start"] + r["duration"]
         same(seed, "gap is empty", any(runs(w, at) for w in mine for at in range(start, end)), False)
+        # It may go on where nothing was recorded, until something that takes time begins.
+        end = min((w.start for w in mine if w.start >= end and w.duration), default=end)
         enders = [w for w in mine if w.start == end]
         enders = [w for w in enders if w.duration] or enders
         work = min(enders, key=lambda w: w.index)
@@ -209,20 +229,22 @@ def check_rows(seed, t, works):
                 return "waiting"
             return "queued" if length(at) else "idle"
 
-        path = [state(at) for at in range(first, last)]
+        is_recorded = recorder(t, device)
+        path = [state(at) if is_recorded(at) else None for at in range(first, last)]
         said = next(r for r in states["states"] if r["row"] == " ".join(row))
         times = collections.Counter(path)
         same(seed, "states", [said[c] for c in ("span", "running", "waiting", "queued", "idle")],
-             [last - first] + [times[c] for c in ("running", "waiting", "queued", "idle")])
+             [len(path) - times[None]] + [times[c] for c in ("running", "waiting", "queued", "idle")])
         same(seed, "transitions", {(r["from"], r["to"]): r["count"] for r in states["transitions"]
                                    if r["row"] == " ".join(row)},
-             dict(collections.Counter((a, b) for a, b in zip(path, path[1:]) if a != b)))
+             dict(collections.Counter((a, b) for a, b in zip(path, path[1:]) if a != b and a and b)))
         if linked:
             since = min([first] + [w.launch.start for w in linked])
             begun = {}  # a graph is one launch: when its first work of the row starts
             for w in linked:
                 begun[w.launch.index] = (w.launch.start, min(w.start, begun.get(w.launch.index, (0, w.start))[1]))
-            lengths = [sum(asked <= at < start for asked, start in begun.values()) for at in range(since, last)]
+            lengths = [sum(asked <= at < start for asked, start in begun.values()) for at in
+                       (filter(is_recorded, range(first, last)) if capture_windows(t) else range(since, last))]
             said = next(r for r in queues if r["row"] == " ".join(row))
             most = max(lengths, default=0)
             same(seed, "queue", [said[c] for c in ("most", "mean", "time_queued", "time_most")],
@@ -381,7 +403,7 @@ def check_steps(seed, t, works):
             latest = max(begun, key=lambda s: (s.start, s.index), default=None)
             return latest.index if latest is not None and at < latest.end else None
 
-        times = collections.Counter(step_of(at) for at in range(first, last))
+        times = collections.Counter(step_of(at) for at in filter(recorder(t, mine), range(first, last)))
         names = {s.index: (s.name, s.start) for s in steps}
         got = collections.Counter({(r["step"], r["step_start"]): r["span"] for r in rows
                                    if (r["rank"], r["device"]) == device and r["span"]})

@@ -194,6 +194,15 @@ class Maker:
             self.add("user_annotation", "ProfilerStep#%d" % (9 + i), pid, tid, at, duration + extra)
             at += duration + r.choice([0, 0, 5])
 
+    def add_windows(self, r):
+        """Windows of a capture, on a thread of their own: of two processes sometimes, and then they may overlap."""
+        for pid in r.choice([[4000], [4000], [4000, 4001]]):
+            at = r.randint(-20, self.length // 2)
+            for i in range(r.randint(1, 6)):
+                duration = r.choice([0, 5, 60, self.length // 6])
+                self.add("capture", "window %d (step %d)" % (i + 1, 64 * i), pid, 1999999999, at, duration)
+                at += duration + r.choice([0, 1, 30, self.length // 4])
+
     def properties(self):
         """Mostly of one model; some have no name, or no id."""
         r = self.shapes
@@ -246,15 +255,19 @@ class Number(float):
         return self.text
 
 
-def make(seed, size=20, plain=False):
+def make(seed, size=20, plain=False, windows=True):
     """plain: whole nanoseconds near 0, and no waits of Ascend's collectives, which accounts.py counts. One in six is of two ranks, which have the same devices and correlation ids."""
     r = random.Random("ranks %d" % seed)
     ranks = r.sample([0, 1, 5], 2) if r.random() < 1 / 6 else [None]
     events, document = [], {}
+    chance = random.Random("windows %d" % seed)
+    has_windows = chance.random() < 1 / 5 and windows
     for i, rank in enumerate(ranks):
         maker = Maker(seed * 10 + i, size)
         if plain:
             maker.scale, maker.base = 1, 0
+        if has_windows:
+            maker.add_windows(chance)
         document = maker.make()
         if plain:
             document["traceEvents"] = [e for e in document["traceEvents"]
@@ -271,8 +284,8 @@ def make(seed, size=20, plain=False):
     return {**document, "traceEvents": events}
 
 
-def text(seed, size=20):
-    return dumps(make(seed, size))
+def text(seed, size=20, windows=True):
+    return dumps(make(seed, size, windows=windows))
 
 
 def dumps(value):

@@ -139,6 +139,10 @@ class Scope:
         for w in self.works:
             self.devices[self.device_key(w)].append(w)
         self.steps, self.by_process = self.find_steps(), {}
+        self.capture_windows = collections.defaultdict(list)  # by rank
+        for s in trace.slices:
+            if s.row[1] == "1999999999" and s.category == "capture":
+                self.capture_windows[s.rank].append((s.start, s.end))
 
     @staticmethod
     def device_key(work):
@@ -251,9 +255,23 @@ class Scope:
             since = end
         return out
 
+    def recorded(self, key):
+        """Of each capture window of the device's rank: from the first start to the last end of what was launched in it."""
+        opens, until, spans_of = [], None, collections.defaultdict(list)
+        for start, end in sorted(self.capture_windows[key[0]]):  # those of several processes that overlap are one
+            if until is None or start > until:
+                opens.append(start)
+            until = end if until is None else max(until, end)
+        if not opens:
+            return [(-10 ** 30, 10 ** 30)]
+        for w in self.devices[key]:
+            launched = w.launch.start if w.launch is not None else w.start
+            spans_of[max(0, sum(start <= launched for start in opens) - 1)].append(w)
+        return spans.union((min(w.start for w in works), max(w.end for w in works)) for works in spans_of.values())
+
     def windows(self, key):
         """[(step, spans, works whose start lies in them)] whose spans together are the device's window."""
-        whole = spans.union([self.window(key)])
+        whole = spans.common(spans.union([self.window(key)]), self.recorded(key))
         works = [w for w in self.devices[key] if self.options.has(w.start)]
         if not self.options.by_step:
             return [(None, whole, works)]

@@ -5,7 +5,8 @@
  *   2. `step_name` of the options, or without it "step" or "iteration" in any case, alone or followed by a number
  *      ("step 12", "iteration_12", "Step#12"): its number is that, or without one the number of earlier steps.
  * After the first range of the first kind, the second kind no longer counts. Steps are of one thread, that of the first
- * step; steps do not nest.
+ * step; steps do not nest. A window contains the steps A to B, or, with a budget, again and again those that budget.c
+ * says.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -32,6 +33,7 @@ static struct {
     uint64_t number;  /* of the present step */
     uint64_t counted; /* of those without a number */
     uint64_t seen;
+    budget budget; /* its share is 0: there is none */
 } steps = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Digits to the end. false: other characters. */
@@ -101,9 +103,20 @@ static bool enter_step(const char *text)
 
 static void open_window(const char *why)
 {
+    int64_t start_ns = hd_session_now();
     uint64_t window = window_open(why, 0);
     pthread_mutex_lock(&steps.lock);
     steps.window = window;
+    budget_pay(&steps.budget, hd_session_now() - start_ns);
+    pthread_mutex_unlock(&steps.lock);
+}
+
+static void close_window(const char *why, uint64_t window)
+{
+    int64_t start_ns = hd_session_now();
+    window_close(why, window);
+    pthread_mutex_lock(&steps.lock);
+    budget_pay(&steps.budget, hd_session_now() - start_ns);
     pthread_mutex_unlock(&steps.lock);
 }
 
@@ -120,18 +133,25 @@ bool window_step_begins(const char *text)
 {
     char why[WINDOW_WHY_BYTES];
     uint64_t unused;
+    int64_t now_ns = hd_session_now();
     if (!text || classify(&unused, text) == STEP_NONE) return false;
     pthread_mutex_lock(&steps.lock);
     bool counts = enter_step(text);
     uint64_t number = steps.number;
     bool is_within = number >= steps.options->step_first && number <= steps.options->step_last;
+    bool is_behind = number > steps.options->step_last;
+    if (counts && steps.budget.share > 0) {
+        is_within = budget_begins(&steps.budget, number, now_ns);
+        is_behind = !is_within;
+    }
     bool opens = counts && is_within && !steps.has_opened;
-    uint64_t window = counts && number > steps.options->step_last ? take_window() : 0;
+    uint64_t window = counts && is_behind ? take_window() : 0;
     if (opens) steps.has_opened = true;
+    const char *slow = opens && steps.budget.is_anomaly ? "slow " : "";
     pthread_mutex_unlock(&steps.lock);
-    snprintf(why, sizeof why, "step %llu", (unsigned long long)number);
+    snprintf(why, sizeof why, "%sstep %llu", slow, (unsigned long long)number);
     if (opens) open_window(why);
-    if (window) window_close(why, window);
+    if (window) close_window(why, window);
     return counts;
 }
 
@@ -140,11 +160,12 @@ void window_step_ends(void)
     char why[WINDOW_WHY_BYTES];
     pthread_mutex_lock(&steps.lock);
     uint64_t number = steps.number;
-    uint64_t window = steps.is_inside && number == steps.options->step_last ? take_window() : 0;
+    bool is_last = steps.budget.share > 0 ? budget_ends(&steps.budget) : number == steps.options->step_last;
+    uint64_t window = steps.is_inside && is_last ? take_window() : 0;
     steps.is_inside = false;
     pthread_mutex_unlock(&steps.lock);
     snprintf(why, sizeof why, "step %llu", (unsigned long long)number);
-    if (window) window_close(why, window);
+    if (window) close_window(why, window);
 }
 
 void window_steps_fork(int phase)
@@ -160,6 +181,7 @@ void window_steps_fork(int phase)
         bool is_same = steps.thread == steps.forking;
         steps.thread = is_same ? syscall(SYS_gettid) : 0;
         steps.is_inside = steps.is_inside && is_same;
+        steps.budget = (budget){.share = steps.budget.share}; /* the parent's windows are in its trace */
     }
     pthread_mutex_unlock(&steps.lock);
 }
@@ -172,10 +194,19 @@ uint64_t window_steps_seen(void)
     return seen;
 }
 
+bool window_steps_budget(budget *out)
+{
+    pthread_mutex_lock(&steps.lock);
+    *out = steps.budget;
+    pthread_mutex_unlock(&steps.lock);
+    return out->share > 0;
+}
+
 void window_steps_start(const cuda_tracer *tracer)
 {
     const cuda_options *options = &tracer->options;
-    if (!options->has_steps) return;
+    if (!window_is_by_steps(options)) return;
+    steps.budget.share = (double)options->budget_ppm / 1e6;
     uint64_t delay_ms = options->delay_ms < INT64_MAX / 2000000 ? options->delay_ms : INT64_MAX / 2000000;
     steps.options = options;
     steps.from_ns = options->delay_ms ? tracer->start_ns + (int64_t)delay_ms * 1000000 : 0;

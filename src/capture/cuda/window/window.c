@@ -5,9 +5,13 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/bytes.h"
+#include "base/capture_windows.h"
 #include "capture/cuda/window/window.h"
+
+enum { CLOCK_PERIOD_S = 16 };
 
 window_state window_all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -32,18 +36,42 @@ static void put_json_span(hd_bytes *out, const window_span *span, int64_t start_
     hd_bytes_put(out, "}", 1);
 }
 
-/* {"count": …, "spans": […]}: the last hundred, times since the session began. Under the lock. */
+/* What the windows of a budget cost, for programs; `text` is for people. Windows by the clock cannot be measured. */
+static void put_json_budget(hd_bytes *out, const window_state *w)
+{
+    char text[BUDGET_TEXT + 256], words[BUDGET_TEXT];
+    budget b;
+    if (!window_steps_budget(&b)) return;
+    budget_sum sum = budget_spent(&b);
+    if (b.steps)
+        budget_text(words, &b);
+    else
+        snprintf(words, sizeof words, "budget %g %%, cost not measured without steps, %llu windows", 100 * b.share,
+                 (unsigned long long)w->count);
+    int n =
+        snprintf(text, sizeof text,
+                 ",\"budget\":{\"share\":%g,\"every\":%llu,\"windows\":%llu,\"recordedSteps\":%llu,\"steps\":%llu,"
+                 "\"timeNs\":%lld,\"spentNs\":%.0f,\"errorNs\":%.0f,\"text\":\"%s\"}",
+                 b.share, (unsigned long long)b.every, (unsigned long long)b.windows, (unsigned long long)b.recorded,
+                 (unsigned long long)b.steps, (long long)sum.time_ns, sum.spent_ns, sum.error_ns, words);
+    hd_bytes_put(out, text, (size_t)n);
+}
+
+/* {"count": …, "spans": […]}: the last hundred, times since the session began. With a budget, which has windows for
+ * days, each of which writes this, the last 20. Under the lock. */
 static void describe(window_state *w)
 {
-    enum { SHOWN = 100 };
+    const uint64_t shown = w->tracer->options.budget_ppm ? 20 : 100;
     char text[64];
     hd_bytes json = {0};
-    uint64_t first = w->count > SHOWN ? w->count - SHOWN : 0;
+    uint64_t first = w->count > shown ? w->count - shown : 0;
     int n = snprintf(text, sizeof text, "{\"count\":%llu,\"spans\":[", (unsigned long long)w->count);
     hd_bytes_put(&json, text, (size_t)n);
     for (uint64_t i = first; i < w->count; i++)
         put_json_span(&json, &w->spans[i % WINDOW_LOG], w->tracer->start_ns, i == first);
-    hd_bytes_put(&json, "]}", 3);
+    hd_bytes_put(&json, "]", 1);
+    put_json_budget(&json, w);
+    hd_bytes_put(&json, "}", 2);
     if (!json.failed) cuda_describe_window(w->tracer, (const char *)json.data);
     hd_bytes_deinit(&json);
     hd_session_note(w->tracer->session, "window.count", HD_SESSION_NOTE, w->count);
@@ -55,9 +83,9 @@ static hd_session_record marker(window_state *w, hd_session_kind kind, int64_t t
     hd_session *session = w->tracer->session;
     if (!w->track) {
         w->track = hd_session_track(session, &(hd_session_track_info){.kind = HD_SESSION_TRACK_THREAD,
-                                                                      .number = WINDOW_TRACK_TID,
+                                                                      .number = HD_CAPTURE_WINDOWS_TID,
                                                                       .name = "capture windows"});
-        w->category = hd_session_intern(session, "capture");
+        w->category = hd_session_intern(session, HD_CAPTURE_WINDOWS_CATEGORY);
     }
     snprintf(name, sizeof name, "window %llu (%s)", (unsigned long long)w->count, last_span(w)->opened_by);
     return (hd_session_record){.kind = kind,
@@ -147,6 +175,33 @@ bool window_close(const char *why, uint64_t number)
     return closes;
 }
 
+/* With a budget and without steps: the next multiple of CLOCK_PERIOD_S of the wall clock, on all ranks the same. */
+static int64_t next_by_clock(void)
+{
+    struct timespec wall;
+    const int64_t period = CLOCK_PERIOD_S * INT64_C(1000000000);
+    clock_gettime(CLOCK_REALTIME, &wall);
+    return hd_session_now() + period - ((int64_t)wall.tv_sec * 1000000000 + wall.tv_nsec) % period;
+}
+
+static void open_when_due(void)
+{
+    window_state *w = &window_all;
+    const cuda_options *options = &cuda_the_tracer.options;
+    if (!options->budget_ppm) {
+        window_open("delay", 0);
+        return;
+    }
+    bool has_steps = window_steps_seen() != 0;
+    int64_t from_ns = cuda_the_tracer.start_ns + (int64_t)(options->delay_ms + CLOCK_PERIOD_S * 1000) * 1000000;
+    if (!has_steps && hd_session_now() >= from_ns)
+        window_open("clock",
+                    options->budget_ppm * CLOCK_PERIOD_S / 1000 ? options->budget_ppm * CLOCK_PERIOD_S / 1000 : 1);
+    pthread_mutex_lock(&w->lock);
+    w->open_at_ns = has_steps ? 0 : next_by_clock();
+    pthread_mutex_unlock(&w->lock);
+}
+
 int64_t window_keep_time(void)
 {
     window_state *w = &window_all;
@@ -155,7 +210,7 @@ int64_t window_keep_time(void)
     int64_t open_at = w->open_at_ns, close_at = w->close_at_ns;
     uint64_t number = w->count;
     pthread_mutex_unlock(&w->lock);
-    if (open_at && open_at <= now) window_open("delay", 0);
+    if (open_at && open_at <= now) open_when_due();
     if (close_at && close_at <= now) window_close("duration", number);
     int64_t next = window_memory_keep_time(now);
     pthread_mutex_lock(&w->lock);
@@ -210,6 +265,8 @@ void cuda_window_start(cuda_tracer *tracer)
         add_span(w, "start", tracer->start_ns);
         w->is_default = true;
         w->close_at_ns = after_ms(tracer->start_ns, options->duration_ms);
+    } else if (options->budget_ppm) {
+        w->open_at_ns = next_by_clock();
     } else if (options->delay_ms && !options->has_steps) {
         w->open_at_ns = after_ms(tracer->start_ns, options->delay_ms);
     }
@@ -233,10 +290,11 @@ void cuda_window_end(cuda_tracer *tracer)
     if (!is_default) window_close("end", WINDOW_ANY);
     /* The requested steps did not occur: note which ones did. */
     if (!count) hd_session_note(tracer->session, "window.never-opened", HD_SESSION_LOSS, 1);
-    if (!count && tracer->options.has_steps)
+    if (!count && window_is_by_steps(&tracer->options))
         hd_session_note(tracer->session, "window.steps-seen", HD_SESSION_NOTE, window_steps_seen());
     pthread_mutex_lock(&w->lock);
-    w->tracer = NULL; /* nothing opens from here on */
+    if (tracer->options.budget_ppm) describe(w); /* with the steps since the last window */
+    w->tracer = NULL;                            /* nothing opens from here on */
     pthread_mutex_unlock(&w->lock);
     nvtx_quiet(-1);
 }

@@ -2,6 +2,7 @@
  *
  *     window.c   opens and closes windows, and records them; options delay_ms, duration_ms
  *     steps.c    steps of the program, by the names of its NVTX ranges; options steps, step_name
+ *     budget.c   at which steps windows open if they may cost a share of the time; option budget_ppm
  *     memory.c   tracks live memory, also while no window is open; option memory
  *     control.c  a thread that opens and closes windows in time and answers `heddle trigger`; SIGUSR2 with option
  *                trigger
@@ -14,11 +15,11 @@
 #define HD_CAPTURE_CUDA_WINDOW_WINDOW_H
 
 #include "capture/cuda/impl.h"
+#include "capture/cuda/window/budget.h"
 
 enum {
     WINDOW_LOG = 128, /* windows that are remembered */
     WINDOW_WHY_BYTES = 32,
-    WINDOW_TRACK_TID = 1999999999 /* the track of windows, a thread that no system has */
 };
 
 typedef struct window_span {
@@ -41,6 +42,12 @@ typedef struct window_state {
 extern window_state window_all __attribute__((visibility("hidden")));
 
 /* ---- window.c ---- */
+
+/* Whether steps open windows. */
+static inline bool window_is_by_steps(const cuda_options *options)
+{
+    return options->has_steps || options->budget_ppm;
+}
 
 static inline bool window_is_open(void)
 {
@@ -66,6 +73,8 @@ bool window_is_step_name(const char *text);
 bool window_step_begins(const char *text);
 void window_step_ends(void);
 uint64_t window_steps_seen(void);
+/* What the windows of a budget cost, as far as steps have been measured. false: there is no budget. */
+bool window_steps_budget(budget *out);
 void window_steps_fork(int phase); /* -1: before; 0: in the parent; 1: in the child. As the others below */
 
 /* ---- memory.c ---- */

@@ -94,6 +94,14 @@ static void say_cost(cli_printer *p, const hd_record_result *r)
         cli_say(p, "CPU time of other threads not measured\n");
 }
 
+static void say_budget(cli_printer *p, const hd_record_result *r)
+{
+    if (!r->budget) return;
+    cli_say(p, "heddle: %s", r->processes > 1 ? "of the processes, the one that spent most: " : "");
+    cli_say_name(p, r->budget);
+    cli_say(p, "\n");
+}
+
 static void say_problems(cli_printer *p, const hd_record_result *r)
 {
     for (size_t i = 0; i < r->problem_count; i++) {
@@ -111,6 +119,7 @@ static void say_text(cli_printer *p, const hd_record_result *r)
     say_problems(p, r);
     say_ledger(p, r, !quiet);
     if (!quiet) say_cost(p, r);
+    if (!quiet) say_budget(p, r);
     if (!quiet && r->parts_kept) {
         cli_say(p, "heddle: what it was made of is in ");
         cli_say_name(p, r->parts);
@@ -200,6 +209,10 @@ static void say_json(cli_printer *p, const hd_record_result *r)
             cli_say(p, ",\n  \"%s\": null", costs[i].key);
     }
     cli_say(p, ",\n  \"costs_are_minimum\": %s", cost_is_minimum(r) ? "true" : "false");
+    if (r->budget) {
+        cli_say(p, ",\n  \"budget_spent\": %.6f,\n  ", r->budget_spent);
+        cli_say_text_json(p, "budget", r->budget);
+    }
     if (r->started) cli_say(p, ",\n  \"exit_status\": %d", r->exit_status);
     cli_say_table_json(p, "problems", problems_table(&table, r, &p->run->err), &table);
     cli_say_table_json(p, "ledger", ledger_table(&table, r, &p->run->err), &table);

@@ -19,7 +19,7 @@ enum { WAIT_COMMAND, WAIT_ALL };
 
 struct record_options {
     const char *output, *recover, *library, *tool, *summary;
-    const char *delay, *duration, *steps, *step_name;
+    const char *delay, *duration, *steps, *step_name, *budget;
     bool no_stacks, python, memory, no_nvtx, trigger, no_symbolize, keep, strict, check, kernel;
     int graph, policy, wait;
     uint64_t memory_limit, threads;
@@ -61,6 +61,21 @@ static int check_steps(cli_run *run, const char *steps)
     return cli_usage_error(run, "--steps: '%.40s' is not A:B, the numbers of the first and the last step", steps);
 }
 
+/* "1%": from 0.01 % to 50 %. Windows are chosen by the budget, so no other option may choose them. */
+static int parse_budget(cli_run *run, double *out, const struct record_options *o)
+{
+    char *end;
+    if (!o->budget) return CLI_OK;
+    *out = strtod(o->budget, &end) / 100;
+    bool is_digit = o->budget[0] >= '0' && o->budget[0] <= '9';
+    if (!is_digit || strcmp(end, "%") != 0 || !(*out >= 0.0001 && *out <= 0.5))
+        return cli_usage_error(run, "--budget: '%.40s' is not a share of the time from 0.01%% to 50%%, such as 1%%",
+                               o->budget);
+    const char *other = o->steps ? "steps" : o->trigger ? "trigger" : o->duration ? "duration" : NULL;
+    if (other) return cli_usage_error(run, "--budget chooses what is recorded, and so does --%s", other);
+    return CLI_OK;
+}
+
 /* Refuses options without effect: those of libheddle-cuda where it is left out, those of heddle's own capture where
  * another tool runs the command. With --recover, nothing runs. */
 static int check_ignored(cli_run *run)
@@ -80,6 +95,7 @@ static int check_ignored(cli_run *run)
         {o->delay, CUDA, "delay"},
         {o->duration, CUDA, "duration"},
         {o->steps || o->step_name, CUDA, "steps"},
+        {o->budget, CUDA, "budget"},
         {o->no_stacks, RUN, "no-stacks"},
         {o->no_symbolize, ALSO, "no-symbolize"},
         {o->keep, ALSO, "keep"},
@@ -136,6 +152,7 @@ static int fill_options(cli_run *run, hd_record_options *out)
     if (status == CLI_OK) status = parse_duration(run, &out->delay_ns, "--delay", o->delay);
     if (status == CLI_OK) status = parse_duration(run, &out->duration_ns, "--duration", o->duration);
     if (status == CLI_OK) status = check_steps(run, o->steps);
+    if (status == CLI_OK) status = parse_budget(run, &out->budget, o);
     if (status == CLI_OK && o->summary) status = job_check_output(run, o->summary);
     if (status != CLI_OK) return status;
     if (o->no_stacks && o->python)
@@ -352,6 +369,13 @@ static const cli_option options[] = {
      .value = "NAME",
      FIELD(step_name),
      .help = "the name of the NVTX ranges that mark steps"},
+    {.name = "budget",
+     .kind = CLI_TEXT,
+     .value = "P%",
+     FIELD(budget),
+     .help =
+         "record windows of 10 steps again and again, on all ranks the same, so rarely that recording costs at most "
+         "P percent of the program's time: 1%"},
     {.name = "trigger",
      .kind = CLI_FLAG,
      FIELD(trigger),
@@ -468,6 +492,7 @@ const cli_command cmd_record = {
         (const cli_example[]){
             {"heddle record -o train.heddle -- python train.py", "a training run"},
             {"heddle record --steps 10:12 --python torchrun --nproc-per-node 8 train.py", "three steps of all ranks"},
+            {"heddle record --budget 1% -o train.heddle -- python train.py", "a whole run, at 1 % of its time at most"},
             {"heddle record --delay 60s --duration 5s ./server", "five seconds, a minute after the start"},
             {"heddle record --uprobe cuda --folded launches.folded python train.py", "launch stacks, without CUPTI"},
             {"sudo heddle record --kernel ./server", "events of the system next to those of the GPU, on one clock"},

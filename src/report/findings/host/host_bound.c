@@ -96,7 +96,7 @@ static hd_status name_most(uint32_t *out, int64_t *out_ns, char out_line[96], co
 static int64_t waited_for_host(const findings *f, uint32_t device)
 {
     const int64_t begins = f->scope.devices[device].start;
-    int64_t sum = begins > f->from ? begins - f->from : 0;
+    int64_t sum = begins > f->from ? findings_time(f, f->from, begins) : 0;
     for (size_t i = f->gaps.first[device]; i < f->gaps.first[device + 1]; i++) {
         const gpu_gap *gap = &f->gaps.list[i];
         if (gap->cause != GPU_CAUSE_HOST && gap->cause != GPU_CAUSE_SYNC && gap->cause != GPU_CAUSE_LAUNCH) continue;
