@@ -319,6 +319,25 @@ static void test_names__are_told_in_the_order_asked_for(void **state)
     maker_close(&m);
 }
 
+/* As TensorFlow names them. The annotation around both is neither. */
+static void test_names__a_name_of_a_launch_and_its_kernel_is_of_the_kernel(void **state)
+{
+    (void)state;
+    maker m;
+    maker_open(&m, "[{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"fusion\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":2},"
+                   "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"op\",\"pid\":1,\"tid\":1,\"ts\":0,\"dur\":9},"
+                   "{\"ph\":\"X\",\"cat\":\"gpu_user_annotation\",\"name\":\"op\",\"pid\":0,\"tid\":7,\"ts\":4,\"dur\":5,"
+                   "\"args\":{\"device\":0,\"stream\":7}},"
+                   "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"fusion\",\"pid\":0,\"tid\":7,\"ts\":5,\"dur\":2,"
+                   "\"args\":{\"device\":0,\"stream\":7}}]");
+    char query[64];
+    snprintf(query, sizeof query, "ids=%u,%u", view_scene_name(m.scene, "fusion", 6), view_scene_name(m.scene, "op", 2));
+    const char *answer = maker_ask(&m, view_route_names, query);
+    has(answer, "\"text\":\"fusion\",\"category\":\"kernel\",\"role\":\"kernel\",\"class\":\"compute\"");
+    has(answer, "\"text\":\"op\",\"category\":\"cpu_op\",\"role\":\"op\",\"class\":\"operator\"");
+    maker_close(&m);
+}
+
 static void test_names__lists_that_make_no_sense_are_refused(void **state)
 {
     (void)state;
@@ -417,6 +436,7 @@ int main(void)
         cmocka_unit_test(test_tracks__ten_thousand_are_told_quickly),
         cmocka_unit_test(test_tracks__more_than_an_answer_holds_are_told_by_pieces),
         cmocka_unit_test(test_names__are_told_in_the_order_asked_for),
+        cmocka_unit_test(test_names__a_name_of_a_launch_and_its_kernel_is_of_the_kernel),
         cmocka_unit_test(test_names__lists_that_make_no_sense_are_refused),
         cmocka_unit_test(test_names__a_request_has_at_most_8192),
     };
