@@ -154,6 +154,11 @@ static void put_name(hd_json_out *json, const view_scene *scene, const uint32_t 
     view_json_text(json, "category", category);
     view_json_text(json, "role", (hd_string){role, strlen(role)});
     view_json_text(json, "class", (hd_string){class, strlen(class)});
+    uint32_t group = is == HD_ROLE_KERNEL ? gpu_group_of_kernel(name) : HD_NONE;
+    hd_string colour = gpu_group_colour(group);
+    if (group != HD_NONE)
+        view_json_text(json, "group", (hd_string){gpu_group_path(group), strlen(gpu_group_path(group))});
+    if (colour.size) view_json_text(json, "colour", colour);
     hd_json_put_text(json, "}");
 }
 
