@@ -58,6 +58,68 @@ def repeated(source, path, size):
             out.write(data)
 
 
+def varint_bytes(value):
+    out = bytearray()
+    while value > 0x7f:
+        out.append(value & 0x7f | 0x80)
+        value >>= 7
+    return bytes(out) + bytes([value])
+
+
+def members(data):
+    """(number, value, bytes) of each member of a protobuf message; value: a number or bytes."""
+    at = 0
+
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            value |= (data[at] & 0x7f) << shift
+            at, shift = at + 1, shift + 7
+            if data[at - 1] < 0x80:
+                return value
+
+    while at < len(data):
+        begin, key = at, varint()
+        if key & 7 == 0:
+            value = varint()
+        else:
+            size = {1: 8, 5: 4}.get(key & 7) or varint()
+            value, at = data[at:at + size], at + size
+        yield key >> 3, value, data[begin:at]
+
+
+def member(number, data):
+    return varint_bytes(number << 3 | 2) + varint_bytes(len(data)) + data
+
+
+def xplane(source, path, size):
+    """The events of each line again and again, each time later: planes > 1, lines > 3, events > 4, offset_ps 2, duration_ps 3."""
+    with open(source, "rb") as real:
+        data = real.read()
+    lines = [[field == 3 and list(members(value)) for field, value, _ in members(plane)] if number == 1 else [] for number, plane, _ in members(data)]
+    timed = [dict((n, v) for n, v, _ in members(value)) for plane in lines for line in plane if line for n, value, _ in line if n == 4]
+    later = max((event.get(2, 0) + event.get(3, 0) for event in timed), default=0) + 1000000
+    events = sum(len(raw) for plane in lines for line in plane if line for n, _, raw in line if n == 4)
+    copies = range(1, 1 + max(0, size - len(data)) // max(1, events))
+
+    def longer(line):
+        out = [raw for _, _, raw in line]
+        for copy in copies:
+            for number, event, _ in line:
+                if number != 4:
+                    continue
+                rest = b"".join(raw for n, _, raw in members(event) if n != 2)
+                offset = next((v for n, v, _ in members(event) if n == 2), 0)
+                out.append(member(4, b"\x10" + varint_bytes(offset + copy * later) + rest))
+        return b"".join(out)
+
+    with open(path, "wb") as out:
+        for (number, plane, raw), of in zip(members(data), lines):
+            parts = [member(3, longer(line)) if line else part for line, (_, _, part) in zip(of, members(plane))] if number == 1 else None
+            out.write(member(1, b"".join(parts)) if parts else raw)
+
+
 def samples(source, path, size):
     """The samples of a pprof profile again and again, its tables once."""
     with open(source, "rb") as real:
@@ -176,7 +238,7 @@ MAKERS = {  # format: maker, real file below ../shared/data, whether it is text
     "nsys": (nsys, "nsys/h100_2gpu_1s.sqlite", False),
     "ascend": (ascend, "ascend/level1_rank0.db", False),
     "rpd": (rpd, "rocm/matmul_result.rpd", False),
-    "xplane": (repeated, "xplane/tpu_inference_2.h2cc1243f.xplane.pb", False),
+    "xplane": (xplane, "xplane/tpu_inference_2.h2cc1243f.xplane.pb", False),
     "pprof": (samples, "pprof/large.cpu", False),
     "rocprofv3": (lines, "rocm/rocprofv3_csv/prefill_kernel_trace.csv", True),
     "ftrace": (lines, "ftrace/trace.txt.gz", True),

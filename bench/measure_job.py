@@ -53,7 +53,7 @@ class Ranks:
             places[unit] += 1
         columns["size"] = [8] * self.half + [count] * (self.rows - self.half)
         kinds = {**dict.fromkeys(("rank", "device", "stream", "sequence", "size", "id"), hds.INT), "step": hds.STRING, "group": hds.STRING, "operation": hds.STRING,
-                 "point_to_point": hds.BOOL, "counted": hds.BOOL, "bytes": hds.COUNT, **dict.fromkeys(("step_start", "start", "end"), hds.TIME)}
+                 "point_to_point": hds.BOOL, "counted": hds.BOOL, "bytes": hds.COUNT, **dict.fromkeys(("step_start", "start", "end"), hds.TIME), "busy": hds.DURATION}
         self.names = names
         self.fixed = {n: hds.column(n, kinds[n], columns[n]) for n in names}
         chance = random.Random(1)

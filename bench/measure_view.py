@@ -3,7 +3,8 @@
 
   measure_view.py HEDDLE FILE [--json] [--runs 5] [--clients 20]
 
-Samples RssAnon (memory that is of no file) every 20 ms. Prints the peak of each step of the layout, of each question,
+Samples RssAnon (memory that is of no file) every 20 ms. Prints how long after the command the tiles of the whole trace are
+there, the peak of each step of the layout, of each question,
 asked singly and then all at once, with the median time of the runs; and how long batches of 100 tracks' tiles take
 while many clients ask, each a process of its own.
 """
@@ -18,7 +19,7 @@ import threading
 import time
 import urllib.parse
 
-SAMPLE_S, BATCH_TRACKS, BATCHES, CROP_SHARE = 0.02, 100, 30, 0.0005
+SAMPLE_S, BATCH_TRACKS, BATCHES, CROP_SHARE, WIDTH = 0.02, 100, 30, 0.0005, 1600
 
 
 class Memory:
@@ -82,6 +83,18 @@ def wait(client, memory):
         if what == "rest":
             return steps, time.perf_counter() - begin, session
         time.sleep(SAMPLE_S)
+
+
+def first_tiles(client, began):
+    """Seconds from the command to the tiles of the whole trace, as wide as a window."""
+    while json.loads(client.get("session")[1])["traces"][0]["state"] == "reading":
+        time.sleep(0.002)
+    session = json.loads(client.get("session", **{"with": "tracks"})[1])
+    span, tracks = session["traces"][0]["span_ns"], session["lists"][0]["tracks"]
+    ids, z = ",".join(str(t["id"]) for t in tracks[:BATCH_TRACKS] if t["kind"] != "section"), zoom_of(span, WIDTH)
+    for i in range((span >> z >> 9) + 1):
+        client.get("tiles", z=z, i=i, tracks=ids)
+    return time.perf_counter() - began
 
 
 def zoom_of(span, columns):
@@ -176,14 +189,16 @@ def measure_batches(port, ids, span, clients):
 
 
 def measure(heddle, path, runs, clients):
+    began = time.perf_counter()
     server = subprocess.Popen([heddle, "view", "--no-open", "--port", "0", "--json", path], stdout=subprocess.PIPE,
                               text=True)
     memory = Memory(server.pid)
     try:
         port = json.loads(server.stdout.readline())["port"]
         client = Client(port)
+        first = first_tiles(client, began)
         steps, seconds, session = wait(client, memory)
-        result = {"file": path, "layout_s": seconds, "layout": steps, "rest_mb": memory.now()}
+        result = {"file": path, "first_tiles_s": first, "layout_s": seconds, "layout": steps, "rest_mb": memory.now()}
         asked, ids = questions(client, session)
         result["asked"] = ask_singly(client, asked, memory, runs)
         result["together_mb"] = ask_together(port, asked, memory)
@@ -201,7 +216,7 @@ def measure(heddle, path, runs, clients):
 
 
 def show(result, clients):
-    print(f"{result['file']}: laid out in {result['layout_s']:.1f} s")
+    print(f"{result['file']}: first tiles {result['first_tiles_s']:.2f} s after the command, laid out in {result['layout_s']:.1f} s")
     for what, peak in result["layout"].items():
         print(f"  {what:34} peak {peak:6.0f} MB")
     print(f"  {'at rest':34}      {result['rest_mb']:6.0f} MB")

@@ -288,6 +288,7 @@ EFFECTS_WITH_REASON = {
     ("capture/session/fork.c", "pthread_atfork"): "a session must know of fork, as session.h says",
     ("view/session/session.c", "setpriority"): "of the calling thread, which is ours",
     ("view/scene/work.c", "malloc_trim"): "gives unused memory back, and changes no setting",
+    ("view/session/session.c", "malloc_trim"): "likewise, of a closed trace",
 }
 
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Many clients ask `heddle view` everything at once, from the first moment on, and some go away in the middle.
+"""Many clients ask `heddle view` everything at once, open and close traces, from the first moment on, and some go away in the
+middle.
 
   stress.py --heddle HEDDLE [--answers N] [--clients N] [--events N] [FILE ...]
 
@@ -35,7 +36,7 @@ from rounds import seed  # noqa: E402
 SKIP = 77
 STATUSES = {200, 304, 400, 404, 405, 409, 413, 414, 503}
 ROUTES = ["session", "tracks", "names", "fidelity", "fidelity/list", "tiles", "event", "step", "snap", "search",
-          "select", "flows", "flame", "crop", "open"]
+          "select", "flows", "flame", "crop", "open", "close"]
 PATIENCE = patience(300)
 SLOW = 20  # seconds: the server cuts off whom it waits for longer than 30
 
@@ -162,7 +163,7 @@ class Asker:
 
     def __init__(self, seed):
         self.chance = random.Random(seed)
-        self.tracks, self.span, self.names, self.traces = 20, 10**9, 50, 1
+        self.tracks, self.span, self.names, self.traces = 20, 10**9, 50, [0]
 
     def time(self):
         if self.chance.randrange(5) == 0:
@@ -223,15 +224,18 @@ class Asker:
                               "reverse": pick([0, 1])},
             "crop": lambda: {**self.range(), "format": pick(["heddle", "json", "json.gz", "pftrace", "xls"]),
                              "clip": pick([0, 1])},
+            "close": lambda: {},
         }[route]()
-        made["trace"] = chance.randrange(self.traces) if chance.randrange(20) else pick([99, -1, "x", 2**32])
+        if route == "close":  # never the first
+            return {"trace": pick(self.traces[1:] or [99])}
+        made["trace"] = pick(self.traces) if chance.randrange(20) else pick([99, -1, "x", 2**32])
         return made
 
     def learn(self, route, answer):
         if route == "tracks" and answer["tracks"]:
             self.tracks, self.names = len(answer["tracks"]), answer["names"]
         if route == "session":
-            self.traces = len(answer["traces"])
+            self.traces = [trace["id"] for trace in answer["traces"]]
             self.span = max(1000, answer["traces"][0].get("span_ns") or 0)
 
 
@@ -276,7 +280,7 @@ class Crowd:
         body = b'[{"ph":"X","pid":1,"tid":1,"ts":1,"dur":5,"name":"dropped"}]' if route == "open" else None
         began = time.monotonic()
         try:
-            connection.request("POST" if body else "GET", path, body, headers)
+            connection.request("POST" if route in ("open", "close") else "GET", path, body, headers)
             if chance.randrange(8) == 0:  # gone before, or in the middle of the answer
                 if chance.randrange(2):
                     time.sleep(chance.random() * 0.05)
@@ -290,6 +294,7 @@ class Crowd:
             data = answer.read()
             with self.lock:
                 self.counts[route, answer.status] += 1
+                self.opened -= route == "close" and answer.status == 200
             self.judge(asker, route, path, answer, data)
         except (OSError, http.client.HTTPException) as problem:
             if isinstance(problem, TimeoutError) or time.monotonic() - began < SLOW:

@@ -1,6 +1,7 @@
 /* test_route_event.c - one event with all that hangs on it; steps, snaps, flows, flame graphs and pieces of a trace */
 #include "query_maker.h"
 #include "rounds.h"
+#include "view/queries/queries.h"
 #include "view/route/routes_derive.h"
 
 #include <unistd.h>
@@ -128,6 +129,10 @@ static void test_lines__tracks_skip_folders(void **state)
         count += asked[i].tracks;
         assert_int_equal(view_scene_track_count(m.scene), count);
     }
+    hd_json_out kept = {0}; /* of folders that leave no line; other answers are the tracks */
+    assert_false(view_queries_recall(&kept, view_scene_queries(m.scene), "lines skipping my"));
+    assert_true(view_queries_recall(&kept, view_scene_queries(m.scene), "lines skipping my, lib"));
+    free(kept.data);
     for (uint32_t t = before; t < count; t++) {
         const view_track *track = view_scene_track(m.scene, t);
         view_slice slice;

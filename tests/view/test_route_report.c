@@ -1,6 +1,7 @@
 /* test_route_report.c - reports over the scene: the list, cells, options, and what is refused */
 #include "heddle/report.h"
 #include "rounds.h"
+#include "view/queries/queries.h"
 #include "view/query_maker.h"
 
 static const char text[] =
@@ -58,6 +59,27 @@ static void test_report__options_are_those_of_the_report(void **state)
     has(maker_ask(&m, view_route_report, "name=kernels&of_steps=0"), "\"count\":0"); /* all are outside of steps */
     has(maker_ask(&m, view_route_report, "name=info&of_steps=-5,12"), "\"name\":\"tracks\"");
     has(maker_ask(&m, view_route_report, "name=kernels&by=stream"), "\"<b>gemm\",null,null,null,null,null,7,");
+    maker_close(&m);
+}
+
+/* Each page requests the same; by the number of answers that are kept. */
+static void test_report__an_answer_is_kept_by_its_options(void **state)
+{
+    (void)state;
+    maker m;
+    maker_open(&m, text);
+    view_queries *queries = view_scene_queries(m.scene);
+    uint64_t before = queries->clock;
+    char *first = strdup(maker_ask(&m, view_route_report, "name=kernels"));
+    assert_int_equal(queries->answers[0].used, before + 1);
+    assert_string_equal(maker_ask(&m, view_route_report, "name=kernels"), first);
+    assert_int_equal(queries->answers[0].used, before + 2); /* recalled, not kept again */
+    assert_null(queries->answers[1].question);
+    assert_string_not_equal(maker_ask(&m, view_route_report, "name=kernels&by=stream"), first);
+    assert_non_null(queries->answers[1].question);
+    assert_null(maker_ask(&m, view_route_report, "name=kernels&by=bogus"));
+    assert_null(queries->answers[2].question);
+    free(first);
     maker_close(&m);
 }
 
@@ -245,6 +267,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_report__all_are_listed),
+        cmocka_unit_test(test_report__an_answer_is_kept_by_its_options),
         cmocka_unit_test(test_report__cells_are_exact),
         cmocka_unit_test(test_report__options_are_those_of_the_report),
         cmocka_unit_test(test_report__what_is_not_there_is_refused_in_words),

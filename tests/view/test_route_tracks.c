@@ -4,6 +4,8 @@
 #include "view/route/routes_derive.h"
 #include "view/scene/impl.h"
 
+#include <unistd.h>
+
 #define META(pid, tid, what, args)                                                                                     \
     "{\"ph\":\"M\",\"pid\":" pid ",\"tid\":" tid ",\"name\":\"" what "\",\"args\":{" args "}},"
 #define SLICE(pid, tid, name, more)                                                                                    \
@@ -319,6 +321,53 @@ static void test_names__are_told_in_the_order_asked_for(void **state)
     maker_close(&m);
 }
 
+/* As TensorFlow names them. The annotation around both is neither. */
+static void test_names__a_name_of_a_launch_and_its_kernel_is_of_the_kernel(void **state)
+{
+    (void)state;
+    maker m;
+    maker_open(&m,
+               "[{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"fusion\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":2},"
+               "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"op\",\"pid\":1,\"tid\":1,\"ts\":0,\"dur\":9},"
+               "{\"ph\":\"X\",\"cat\":\"gpu_user_annotation\",\"name\":\"op\",\"pid\":0,\"tid\":7,\"ts\":4,\"dur\":5,"
+               "\"args\":{\"device\":0,\"stream\":7}},"
+               "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"fusion\",\"pid\":0,\"tid\":7,\"ts\":5,\"dur\":2,"
+               "\"args\":{\"device\":0,\"stream\":7}}]");
+    char query[64];
+    snprintf(query, sizeof query, "ids=%u,%u", view_scene_name(m.scene, "fusion", 6),
+             view_scene_name(m.scene, "op", 2));
+    const char *answer = maker_ask(&m, view_route_names, query);
+    has(answer, "\"text\":\"fusion\",\"category\":\"kernel\",\"role\":\"kernel\",\"class\":\"compute\"");
+    has(answer, "\"text\":\"op\",\"category\":\"cpu_op\",\"role\":\"op\",\"class\":\"operator\"");
+    maker_close(&m);
+}
+
+/* Rules stay until the process ends: no other test has such kernels. */
+static void test_names__a_kernel_has_its_group_with_the_colour_of_the_nearest_parent(void **state)
+{
+    (void)state;
+    static const char rules[] =
+        "[[group]]\nname = \"all\"\ncolour = \"#0a0B0c\"\n[[group]]\nname = \"part\"\nparent = \"all\"\n"
+        "patterns = [\"own_part*\"]\n[[group]]\nname = \"plain\"\npatterns = [\"own_plain*\"]\n";
+    char path[] = "/tmp/heddle-groups-XXXXXX", query[64];
+    int fd = mkstemp(path);
+    assert_true(fd >= 0 && write(fd, rules, sizeof rules - 1) == (ssize_t)(sizeof rules - 1));
+    close(fd);
+    assert_int_equal(hd_class_rules_read(path, NULL), HD_OK);
+    unlink(path);
+    maker m;
+    maker_open(&m, "[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"own_part_1\",\"pid\":0,\"tid\":7,\"ts\":5,\"dur\":2},"
+                   "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"own_plain\",\"pid\":0,\"tid\":7,\"ts\":8,\"dur\":2},"
+                   "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"own_part_2\",\"pid\":1,\"tid\":1,\"ts\":8,\"dur\":2}]");
+    snprintf(query, sizeof query, "ids=%u,%u,%u", view_scene_name(m.scene, "own_part_1", 10),
+             view_scene_name(m.scene, "own_plain", 9), view_scene_name(m.scene, "own_part_2", 10));
+    const char *answer = maker_ask(&m, view_route_names, query);
+    has(answer, "\"class\":\"compute\",\"group\":\"all/part\",\"colour\":\"#0a0B0c\"}");
+    has(answer, "\"class\":\"compute\",\"group\":\"plain\"}");
+    has(answer, "\"class\":\"operator\"}");
+    maker_close(&m);
+}
+
 static void test_names__lists_that_make_no_sense_are_refused(void **state)
 {
     (void)state;
@@ -417,6 +466,8 @@ int main(void)
         cmocka_unit_test(test_tracks__ten_thousand_are_told_quickly),
         cmocka_unit_test(test_tracks__more_than_an_answer_holds_are_told_by_pieces),
         cmocka_unit_test(test_names__are_told_in_the_order_asked_for),
+        cmocka_unit_test(test_names__a_name_of_a_launch_and_its_kernel_is_of_the_kernel),
+        cmocka_unit_test(test_names__a_kernel_has_its_group_with_the_colour_of_the_nearest_parent),
         cmocka_unit_test(test_names__lists_that_make_no_sense_are_refused),
         cmocka_unit_test(test_names__a_request_has_at_most_8192),
     };

@@ -179,6 +179,34 @@ static void test_stepped__queries_are_limited_without_a_thread(void **state)
     view_session_free(session);
 }
 
+/* Requests that began before the trace was closed may use its scene to their end, later ones do not delay it. */
+static void test_session__a_closed_trace_is_freed_once_no_request_uses_it(void **state)
+{
+    view_use early, late, reader;
+    view_scene *scene;
+    hd_error err = {0};
+    (void)state;
+    view_session *session = stepped_session(path);
+    run_steps(session);
+    (void)run_query(session, "select count(*) from slice", 600000, &err); /* leaves a connection to the trace */
+    view_session_enter(&reader, session);
+    view_session_enter(&early, session);
+    assert_int_equal(view_session_scene(&scene, session, 0), VIEW_READY);
+    view_session_leave(&reader, session);
+    assert_int_equal(view_session_close(session, 0, &err), HD_OK);
+    assert_int_equal(view_session_scene(&scene, session, 0), VIEW_CLOSED);
+    assert_null(scene);
+    view_session_enter(&late, session);
+    assert_non_null(view_session_scene_again(session, 0));
+    assert_true(view_scene_track_count(view_session_scene_again(session, 0)) > 0);
+    view_session_leave(&early, session);
+    assert_null(view_session_scene_again(session, 0));
+    assert_int_equal(view_session_close(session, 0, &err), HD_ERR_ARGUMENT);
+    view_session_leave(&late, session);
+    if (run_query(session, "select 1", 600000, &err) == HD_END) fail_msg("there is a trace");
+    view_session_free(session);
+}
+
 static void assert_answer(hd_engine *engine, const char *method, const char *uri, const char *body, int status,
                           const char *part)
 {
@@ -242,6 +270,7 @@ int main(void)
         cmocka_unit_test(test_stepped__answers_as_with_threads),
         cmocka_unit_test(test_stepped__a_file_that_cannot_be_read_is_one_step),
         cmocka_unit_test(test_stepped__queries_are_limited_without_a_thread),
+        cmocka_unit_test(test_session__a_closed_trace_is_freed_once_no_request_uses_it),
         cmocka_unit_test(test_engine__answers_requests_without_a_server),
     };
     return cmocka_run_group_tests(tests, write_file, remove_file);

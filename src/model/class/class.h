@@ -38,6 +38,8 @@ gpu_collective gpu_collective_of(hd_string text);
 uint32_t gpu_group_of_kernel(hd_string name);
 /* With its parents: "model/attention"; NULL for HD_NONE. Static. */
 const char *gpu_group_path(uint32_t number);
+/* "#1f77b4", its own or the nearest parent's; empty: none. Static. */
+hd_string gpu_group_colour(uint32_t number);
 uint32_t gpu_group_count(void); /* 0: no groups are defined */
 /* The file or shipped table that hd_class_rules_read has read last; NULL: none. class.c */
 const char *gpu_class_rules_file(void);

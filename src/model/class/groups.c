@@ -5,7 +5,9 @@
  *     patterns = ["flash_fwd*", "*fmha*"]
  *     parent = "model"          # another group, or a name of its own
  *     class = "compute"         # or communication, copy, AllReduce …: as a line "CLASS: PATTERN"
+ *     colour = "#1f77b4"        # in the viewer; else that of the parent
  */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +23,8 @@ enum { GROUP_DEPTH = 16, GROUP_LIMIT = 1000, PATTERN_LIMIT = 10000, PATH_BYTES =
 
 typedef struct group {
     hd_json_span name, parent; /* parent: empty, a group's name, or any */
+    hd_json_span colour;       /* "#1f77b4"; empty: none */
+    size_t first;              /* of the groups of its file */
     char path[PATH_BYTES];
     uint32_t number; /* of the first group of this path */
 } group;
@@ -40,8 +44,8 @@ static struct own_groups {
     bool is_shipped; /* all are of a table of share/groups */
 } own;
 
-enum { KEY_NAME = 1, KEY_PATTERNS = 2, KEY_PARENT = 4, KEY_CLASS = 8 };
-static const char *const keys[] = {"name", "patterns", "parent", "class"};
+enum { KEY_NAME = 1, KEY_PATTERNS = 2, KEY_PARENT = 4, KEY_CLASS = 8, KEY_COLOUR = 16, KEY_COUNT = 5 };
+static const char *const keys[] = {"name", "patterns", "parent", "class", "colour"};
 
 typedef struct reader {
     hd_toml toml;
@@ -99,12 +103,19 @@ static hd_status read_head(reader *r)
         return hd_error_set(r->toml.err, HD_ERR_LIMIT, r->toml.name, HD_OFFSET_NONE, "more than %d groups",
                             GROUP_LIMIT);
     if (!hd_grow((void **)&own.list, &own.capacity, own.count, sizeof *own.list)) return HD_NOMEM(r->toml.err);
-    own.list[own.count++] = (group){0};
+    own.list[own.count++] = (group){.first = r->first};
     r->head = at;
     r->seen = 0;
     r->class = (hd_json_span){"", 0};
     r->first_pattern = own.pattern_count;
     return HD_OK;
+}
+
+static bool is_colour(hd_json_span text)
+{
+    size_t digits = 0;
+    while (digits + 1 < text.size && isxdigit((unsigned char)text.data[digits + 1])) digits++;
+    return text.size == 7 && text.data[0] == '#' && digits == 6;
 }
 
 static hd_status read_pair(reader *r)
@@ -113,8 +124,9 @@ static hd_status read_pair(reader *r)
     hd_json_span key;
     unsigned which = 0;
     HD_TRY(hd_toml_key(&key, &r->toml));
-    while (which < 4 && !hd_json_span_is(key, keys[which])) which++;
-    if (which == 4) return hd_toml_refuse(&r->toml, at, "a key is one of name, patterns, parent, class");
+    while (which < KEY_COUNT && !hd_json_span_is(key, keys[which])) which++;
+    if (which == KEY_COUNT)
+        return hd_toml_refuse(&r->toml, at, "a key is one of name, patterns, parent, class, colour");
     if (!r->head) return hd_toml_refuse(&r->toml, at, "a line [[group]] must come before this");
     if (r->seen & 1u << which) return hd_toml_refuse(&r->toml, at, "'%s' is given a second time", keys[which]);
     r->seen |= 1u << which;
@@ -123,10 +135,13 @@ static hd_status read_pair(reader *r)
                                r);
     group *g = &own.list[own.count - 1];
     r->class_at = 1u << which == KEY_CLASS ? r->toml.p : r->class_at;
-    return hd_toml_string(1u << which == KEY_NAME     ? &g->name
+    HD_TRY(hd_toml_string(1u << which == KEY_NAME     ? &g->name
                           : 1u << which == KEY_PARENT ? &g->parent
-                                                      : &r->class,
-                          &r->toml, "a value is a string in double quotes: name = \"attention\"");
+                          : 1u << which == KEY_CLASS  ? &r->class
+                                                      : &g->colour,
+                          &r->toml, "a value is a string in double quotes: name = \"attention\""));
+    if (1u << which != KEY_COLOUR || is_colour(g->colour)) return HD_OK;
+    return hd_toml_refuse(&r->toml, at, "a colour is # and six hexadecimal digits: colour = \"#1f77b4\"");
 }
 
 /* "model/attention": names of the parents first. */
@@ -220,6 +235,17 @@ uint32_t gpu_group_count(void)
 const char *gpu_group_path(uint32_t number)
 {
     return number == HD_NONE ? NULL : own.list[number].path;
+}
+
+hd_string gpu_group_colour(uint32_t number)
+{
+    const group *g = number == HD_NONE ? NULL : &own.list[number];
+    for (const group *next; g && !g->colour.size; g = next) {
+        next = NULL;
+        for (size_t i = g->first; g->parent.size && i < own.count && own.list[i].first == g->first && !next; i++)
+            if (same(own.list[i].name, g->parent)) next = &own.list[i];
+    }
+    return g ? (hd_string){g->colour.data, g->colour.size} : (hd_string){"", 0};
 }
 
 typedef struct kernel_name {

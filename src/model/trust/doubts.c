@@ -91,7 +91,7 @@ static const char *const forms[GPU_DOUBTS] = {
                           "launched them is taken from the order of calls and may be wrong",
     [GPU_DOUBT_UNLINKED] = "%llu of %llu GPU activities have no launch, though they began within the recording: no "
                            "operator, range or step has them",
-    [GPU_DOUBT_BEFORE] = "%llu of %llu GPU activities began before the recording, which lacks their launch: no "
+    [GPU_DOUBT_BEFORE] = "%llu of %llu GPU activities began before the recording, so their launches are not in it: no "
                          "operator, range or step has them",
     [GPU_DOUBT_AFTER] = "%llu of %llu launches, the last of their process, have no GPU activity in the recording",
     [GPU_DOUBT_THINNED_GPU] = "GPU activities that were removed as too short when the trace was written, and are in no "

@@ -31,7 +31,7 @@ typedef enum gpu_doubt_code {
     GPU_DOUBT_EARLY,       /* activities that begin before their launch */
     GPU_DOUBT_NO_CALLS,    /* activities of processes or devices without a recorded call, where others have calls */
     GPU_DOUBT_UNLINKED,    /* other activities without a launch that began within the recording */
-    GPU_DOUBT_BEFORE,      /* activities that began before the recording, so that it lacks their launch */
+    GPU_DOUBT_BEFORE,      /* activities that began before the recording, so their launches are not in it */
     GPU_DOUBT_GUESSED,     /* activities whose correlation id several processes have; from here on only in `all` */
     GPU_DOUBT_AFTER,       /* launches without activity at the end of the recording */
     GPU_DOUBT_THINNED_GPU, /* activities that `convert --min-duration` removed */

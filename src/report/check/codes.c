@@ -92,7 +92,7 @@ const hd_check_code check_codes[CHECK_CODES] = {
     [CHECK_NO_DURATION] = {"no-duration", "note", "a complete event without dur, taken as zero long",
                            "viewers show it as a mark or not at all"},
     [CHECK_GPU_BEFORE_RECORDING] = {"gpu-before-recording", "note",
-                                    "a GPU activity that began before the recording, which lacks its launch",
+                                    "a GPU activity that began before the recording, so its launch is not in it",
                                     "it cannot be traced back to the code: begin recording earlier"},
     [CHECK_GPU_AFTER_RECORDING] =
         {"gpu-after-recording", "note",

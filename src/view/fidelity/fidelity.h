@@ -22,7 +22,7 @@ typedef enum view_doubt {
     VIEW_FLOWS_WITHOUT_START,
     VIEW_FLOWS_WITHOUT_END,
     VIEW_WITHOUT_LAUNCH,   /* other GPU activities without a launch, though the trace has launches */
-    VIEW_BEFORE_RECORDING, /* GPU activities that began before the recording, which lacks their launch */
+    VIEW_BEFORE_RECORDING, /* GPU activities that began before the recording: their launches are not in it */
     VIEW_AFTER_RECORDING,  /* launches without activity at the end of the recording */
     VIEW_WITHOUT_WORK,     /* other launches without an activity, though the trace has activities */
     VIEW_DOUBTS

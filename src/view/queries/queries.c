@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 
-enum { KEPT_BYTES = 16 << 20 }; /* longer answers are worked out anew */
+enum { KEPT_BYTES = 16 << 20, ALL_BYTES = 64 << 20 }; /* of an answer, longer ones are worked out anew; of all */
 
 view_queries *view_queries_new(void)
 {
@@ -33,7 +33,7 @@ void view_queries_free(view_queries *queries)
 {
     if (!queries) return;
     for (int i = 0; i < VIEW_KEPT_SEARCHES; i++) view_search_free(queries->searches[i].search);
-    for (int i = 0; i < VIEW_KEPT_FLAMES; i++) forget(&queries->flames[i]);
+    for (int i = 0; i < VIEW_KEPT_ANSWERS; i++) forget(&queries->answers[i]);
     view_flows_free(queries->flows);
     hd_event_stacks_free(queries->stacks);
     pthread_mutex_destroy(&queries->lock);
@@ -61,8 +61,8 @@ bool view_queries_recall(hd_json_out *json, view_queries *queries, const char *q
 {
     bool found = false;
     pthread_mutex_lock(&queries->lock);
-    for (int i = 0; i < VIEW_KEPT_FLAMES && !found; i++) {
-        view_kept_answer *kept = &queries->flames[i];
+    for (int i = 0; i < VIEW_KEPT_ANSWERS && !found; i++) {
+        view_kept_answer *kept = &queries->answers[i];
         if (!kept->question || strcmp(kept->question, question) != 0) continue;
         hd_json_put(json, kept->json.data, kept->json.size);
         kept->used = ++queries->clock;
@@ -70,6 +70,26 @@ bool view_queries_recall(hd_json_out *json, view_queries *queries, const char *q
     }
     pthread_mutex_unlock(&queries->lock);
     return found;
+}
+
+static size_t kept_bytes(const view_queries *queries)
+{
+    size_t sum = 0;
+    for (int i = 0; i < VIEW_KEPT_ANSWERS; i++) sum += queries->answers[i].json.size;
+    return sum;
+}
+
+/* A place without an answer, where there is one, else that of the least recently used one. */
+static view_kept_answer *empty_place(view_queries *queries, bool must_forget)
+{
+    view_kept_answer *oldest = NULL;
+    for (int i = 0; i < VIEW_KEPT_ANSWERS; i++) {
+        view_kept_answer *kept = &queries->answers[i];
+        if (!kept->question && !must_forget) return kept;
+        if (kept->question && (!oldest || kept->used < oldest->used)) oldest = kept;
+    }
+    forget(oldest);
+    return oldest;
 }
 
 void view_queries_keep(view_queries *queries, const char *question, const hd_json_out *json)
@@ -85,12 +105,9 @@ void view_queries_keep(view_queries *queries, const char *question, const hd_jso
         return;
     }
     pthread_mutex_lock(&queries->lock);
-    view_kept_answer *oldest = &queries->flames[0];
-    for (int i = 1; i < VIEW_KEPT_FLAMES; i++) {
-        if (queries->flames[i].used < oldest->used) oldest = &queries->flames[i];
-    }
-    forget(oldest);
+    view_kept_answer *place = empty_place(queries, false);
+    while (kept_bytes(queries) + made.json.size > ALL_BYTES) place = empty_place(queries, true);
     made.used = ++queries->clock;
-    *oldest = made;
+    *place = made;
     pthread_mutex_unlock(&queries->lock);
 }

@@ -14,7 +14,7 @@
 #include "view/scene/scene.h"
 #include "view/search/search.h"
 
-enum { VIEW_KEPT_SEARCHES = 4, VIEW_KEPT_FLAMES = 4 };
+enum { VIEW_KEPT_SEARCHES = 4, VIEW_KEPT_ANSWERS = 16 };
 
 /* An answer, and the question as its key. */
 typedef struct view_kept_answer {
@@ -38,7 +38,7 @@ struct view_queries {
     view_flows *flows;
     hd_event_stacks *stacks;
     view_kept_search searches[VIEW_KEPT_SEARCHES];
-    view_kept_answer flames[VIEW_KEPT_FLAMES];
+    view_kept_answer answers[VIEW_KEPT_ANSWERS];
     uint64_t clock;
 };
 
@@ -47,7 +47,7 @@ hd_status view_queries_stacks(const hd_event_stacks **out, const view_scene *sce
 
 /* An answer given before, copied into `json`; false: none. */
 bool view_queries_recall(hd_json_out *json, view_queries *queries, const char *question);
-/* Keeps a copy of an answer in place of the least recently used one. Does nothing without memory. */
+/* Keeps a copy of an answer in place of the least recently used ones. Does nothing without memory. */
 void view_queries_keep(view_queries *queries, const char *question, const hd_json_out *json);
 
 #endif

@@ -62,5 +62,6 @@ hd_status ranks_whole(view_picture *picture, const ranks_source *sources, size_t
 size_t ranks_meeting_count(const view_picture *picture);
 view_meeting ranks_meeting_of(const view_picture *picture, const hd_collective *collective);
 void ranks_open_free(view_ranks *ranks);
+void ranks_open_drop(view_ranks *ranks, uint32_t trace); /* of a trace that was closed */
 
 #endif

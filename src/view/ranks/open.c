@@ -47,6 +47,17 @@ void ranks_open_free(view_ranks *r)
     free(r->open);
 }
 
+void ranks_open_drop(view_ranks *r, uint32_t trace)
+{
+    pthread_mutex_lock(&r->open_lock);
+    if (trace < r->open_count) {
+        hd_collectives_free(r->open[trace].list);
+        free(r->open[trace].meetings);
+        r->open[trace] = (ranks_open){0};
+    }
+    pthread_mutex_unlock(&r->open_lock);
+}
+
 /* The data of an open trace, with its list. The lock is held. Errors: MEMORY; LIMIT: not laid out yet. */
 static hd_status take_open(ranks_open **out, view_ranks *r, uint32_t trace, const view_scene *scene, hd_error *err)
 {
@@ -112,9 +123,8 @@ static hd_status add_trace(clock_job *j, view_clock *out, view_ranks *r, const v
                            view_session *session, hd_error *err)
 {
     const size_t before = j->count, alike = j->alike.count;
-    view_scene *scene;
+    const view_scene *scene = view_session_scene_again(session, out->trace);
     ranks_open *open;
-    view_session_scene(&scene, session, out->trace);
     out->why = "its rank in the job, or its time, is unknown";
     const int64_t base = hd_trace_clock_base(view_scene_trace(scene));
     if (!row || row->about->rank == HD_NO_NUMBER) return HD_OK; /* several ranks in one trace have a clock each */
@@ -213,8 +223,7 @@ static void place_all(const ready *all, view_clock *list, const clock_job *j, co
                       view_session *session)
 {
     for (size_t i = 0; i < all->count; i++) {
-        view_scene *scene;
-        view_session_scene(&scene, session, list[i].trace);
+        const view_scene *scene = view_session_scene_again(session, list[i].trace);
         if (list[i].host != HD_NONE) place(&list[i], j, solved, scene, all->zero);
     }
 }
@@ -333,8 +342,7 @@ hd_status view_ranks_clocks(view_clock **out, size_t *out_count, view_ranks *r, 
     }
     for (size_t i = 0; i < all.count; i++) all.list[i].ranks = all.count;
     bool is_known = status == HD_OK && all.count && all.list->host != HD_NONE;
-    if (is_known) view_session_scene(&scene, session, all.list->trace);
-    if (is_known && start_of(&all.zero, scene)) {
+    if (is_known && start_of(&all.zero, view_session_scene_again(session, all.list->trace))) {
         status = solve_open(&all, &j, session, err);
         if (status == HD_OK) status = use_job(&all, r, &j, session, err);
     }

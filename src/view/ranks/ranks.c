@@ -103,6 +103,7 @@ void view_ranks_drop(view_ranks *r, uint32_t trace)
         r->drops++;
     }
     pthread_mutex_unlock(&r->lock);
+    ranks_open_drop(r, trace);
 }
 
 /* The summary of one trace as a job of its own; NULL: none, see *err. */

@@ -170,9 +170,8 @@ static size_t end_of(const question *q, size_t first)
 static void put_part(hd_json_out *json, const question *q, const part *of)
 {
     const hd_collective *c = hd_collectives_at(q->of[of->trace].list, of->at);
-    view_scene *scene;
+    const view_scene *scene = view_session_scene_again(q->session, q->with[of->trace]);
     view_place where = {0};
-    view_session_scene(&scene, q->session, q->with[of->trace]);
     uint32_t track = view_scene_track_of_event(scene, HD_KIND_SLICE, c->event);
     if (track != HD_NONE) (void)view_place_on(&where, scene, track, (uint32_t)c->event, c->start_ns);
     const int64_t numbers[] = {q->with[of->trace],

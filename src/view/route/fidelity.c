@@ -197,7 +197,7 @@ static void put_note(hd_json_out *json, const hd_trace *trace, view_doubt doubt,
     case VIEW_FLOWS_WITHOUT_END: snprintf(note, sizeof note, "starts, and nothing ends it"); break;
     case VIEW_WITHOUT_LAUNCH: snprintf(note, sizeof note, "the call that launched it is not in the trace"); break;
     case VIEW_BEFORE_RECORDING:
-        snprintf(note, sizeof note, "began before the recording, which lacks its launch");
+        snprintf(note, sizeof note, "began before the recording, so its launch is not in it");
         break;
     case VIEW_AFTER_RECORDING:
         snprintf(note, sizeof note, "its activity is not in the recording, which ends near here");

@@ -17,7 +17,8 @@ enum { NAMES_LIMIT = 8192 };
 
 /* ---- categories and roles ---- */
 
-/* The roles are behind the categories: of the first event with a name, role + 1; 0: no slice has it. */
+/* The roles are behind the categories: of the first GPU activity with a name, else of its first event, role + 1; 0: no
+ * slice has it. (TensorFlow names a launch as its kernel.) */
 static uint8_t *roles_of(uint32_t *categories, uint32_t count)
 {
     return (uint8_t *)(categories + count + 1);
@@ -26,18 +27,25 @@ static uint8_t *roles_of(uint32_t *categories, uint32_t count)
 static void see_block(uint32_t *categories, uint32_t count, const hd_block *block, hd_roles *roles)
 {
     enum { CHUNK = 1024 };
-    int64_t names[CHUNK], ids[CHUNK];
+    int64_t names[CHUNK], ids[CHUNK], tracks[CHUNK];
+    const bool is_slice = block->kind == HD_KIND_SLICE;
+    uint8_t *known = roles_of(categories, count);
     for (uint32_t first = 0, n; first < block->row_count; first += n) {
         n = block->row_count - first < CHUNK ? block->row_count - first : CHUNK;
         hd_column_decode(names, &block->columns[HD_COL_NAME], first, n);
         hd_column_decode(ids, &block->columns[HD_COL_CATEGORY], first, n);
+        if (is_slice) hd_column_decode(tracks, &block->columns[HD_COL_TRACK], first, n);
         for (uint32_t i = 0; i < n; i++) {
             uint32_t name = (uint32_t)names[i];
-            if (name >= count || categories[name]) continue;
+            if (name >= count) continue;
+            bool is_new = !categories[name];
+            bool may_be_work = is_slice && !is_new && !hd_role_is_work((hd_role)(known[name] - 1)) &&
+                               hd_roles_row(roles, (uint32_t)tracks[i]) == HD_ROW_QUEUE;
+            if (!is_new && !may_be_work) continue;
+            hd_role role = is_slice ? hd_roles_in(roles, block, first + i, (uint32_t)ids[i]) : HD_ROLE_OTHER;
+            if (!is_new && !hd_role_is_work(role)) continue;
             categories[name] = (uint32_t)ids[i] + 1;
-            if (block->kind == HD_KIND_SLICE)
-                roles_of(categories, count)[name] =
-                    (uint8_t)(hd_roles_in(roles, block, first + i, (uint32_t)ids[i]) + 1);
+            if (is_slice) known[name] = (uint8_t)(role + 1);
         }
     }
 }
@@ -146,6 +154,11 @@ static void put_name(hd_json_out *json, const view_scene *scene, const uint32_t 
     view_json_text(json, "category", category);
     view_json_text(json, "role", (hd_string){role, strlen(role)});
     view_json_text(json, "class", (hd_string){class, strlen(class)});
+    uint32_t group = is == HD_ROLE_KERNEL ? gpu_group_of_kernel(name) : HD_NONE;
+    hd_string colour = gpu_group_colour(group);
+    if (group != HD_NONE)
+        view_json_text(json, "group", (hd_string){gpu_group_path(group), strlen(gpu_group_path(group))});
+    if (colour.size) view_json_text(json, "colour", colour);
     hd_json_put_text(json, "}");
 }
 

@@ -188,6 +188,19 @@ static hd_status answer_of_job(view_reply *reply, const view_request *request, h
     return answer(reply, &report, about, &part, err);
 }
 
+/* Each page that opens a trace requests the same reports. */
+static void put_question(hd_json_out *out, const view_request *request)
+{
+    hd_json_put_text(out, "report");
+    for (size_t i = 0; i < request->param_count; i++) {
+        hd_json_put_text(out, "\n");
+        hd_json_put_text(out, request->params[i].name);
+        hd_json_put_text(out, "=");
+        hd_json_put_text(out, request->params[i].value);
+    }
+    hd_json_put(out, "", 1);
+}
+
 hd_status view_route_report(view_reply *reply, const view_request *request, hd_error *err)
 {
     enum { MOST_STEPS = 16 };
@@ -201,9 +214,19 @@ hd_status view_route_report(view_reply *reply, const view_request *request, hd_e
     HD_TRY(view_param_scene(&scene, reply, request, err));
     part.start_ns = view_scene_start(scene);
     HD_TRY(view_param_times(steps, &part.step_count, request, "of_steps", scene, MOST_STEPS, err));
-    const hd_report_input input = {.trace = view_scene_trace(scene)};
-    HD_TRY(run(&report, &about, input, request, err));
-    return answer(reply, &report, about, &part, err);
+    view_queries *queries = view_scene_queries(scene);
+    hd_json_out question = {0};
+    put_question(&question, request);
+    if (question.failed) return HD_NOMEM(err);
+    hd_status status = HD_OK;
+    if (!view_queries_recall(&reply->json, queries, question.data)) {
+        const hd_report_input input = {.trace = view_scene_trace(scene)};
+        status = run(&report, &about, input, request, err);
+        if (status == HD_OK) status = answer(reply, &report, about, &part, err);
+        if (status == HD_OK) view_queries_keep(queries, question.data, &reply->json);
+    }
+    free(question.data);
+    return status;
 }
 
 /* ---- a table as tracks ---- */

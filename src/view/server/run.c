@@ -6,6 +6,7 @@
 #include "trace/lazy.h"
 #include "view/scene/scene.h"
 #include "view/server/run.h"
+#include "view/session/session.h"
 
 const view_route *view_find_route(const view_route *routes, const char *path)
 {
@@ -56,9 +57,13 @@ static void gather(view_reply *reply)
 void view_reply_run(view_reply *reply, const view_route *route, const view_request *request)
 {
     hd_error err = {0};
+    view_use use;
+    view_session_enter(&use, request->session);
     hd_status status = route->run(reply, request, &err);
     /* The trace's file may have changed meanwhile: then the answer is not that of the trace. */
     if (status == HD_OK && reply->scene) status = hd_trace_input_status(view_scene_trace(reply->scene), &err);
+    reply->scene = NULL;
+    view_session_leave(&use, request->session);
     if (status == HD_OK && (reply->json.failed || reply->bytes.failed)) status = HD_NOMEM(&err);
     if (status != HD_OK) become_error(reply, status, &err);
     if (!reply->file) gather(reply);

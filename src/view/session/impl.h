@@ -28,7 +28,10 @@ typedef struct view_entry {
     uint64_t done, total;
     hd_error error;
     hd_trace_facts facts; /* once ready; texts in it belong to the trace */
-    view_scene *scene;
+    view_scene *scene;    /* NULL: none yet, or freed */
+    uint64_t closing;     /* number of the closing from which on no request finds the scene; 0: not yet */
+    bool is_worked_on;    /* its scene is being laid out */
+    atomic_bool stop;     /* of its layout */
     char busy[96];
     size_t step; /* of the layout, in a stepped session */
 } view_entry;
@@ -53,6 +56,8 @@ struct view_session {
     void *news_user;
     unsigned telling; /* calls of news that run */
     unsigned working; /* threads that read or lay out */
+    view_use *uses;   /* of requests that are being answered */
+    uint64_t closings;
     atomic_bool stop;
     struct view_sql *sql;
     struct view_ranks *ranks;

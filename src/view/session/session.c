@@ -2,6 +2,9 @@
 #include "view/session/session.h"
 
 #include <inttypes.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,6 +77,57 @@ static void tell_failure(view_entry *entry, const hd_error *err)
     pthread_mutex_lock(&s->failing);
     s->options.failed(s->options.failed_user, entry->path ? entry->path : entry->name, err);
     pthread_mutex_unlock(&s->failing);
+}
+
+/* ---- what closed traces leave ---- */
+
+/* A scene that neither requests nor a thread use any more, taken from its entry; NULL: none. The lock is held. */
+static view_scene *take_unused(view_session *s)
+{
+    uint64_t oldest = s->closings;
+    for (const view_use *use = s->uses; use; use = use->next) {
+        if (use->since < oldest) oldest = use->since;
+    }
+    for (uint32_t i = 0; i < s->count; i++) {
+        view_entry *entry = s->entries[i];
+        if (!entry->scene || !entry->closing || entry->closing > oldest || entry->is_worked_on) continue;
+        view_scene *scene = entry->scene;
+        entry->scene = NULL;
+        return scene;
+    }
+    return NULL;
+}
+
+/* The lock is held, and is released. */
+static void free_unused_and_unlock(view_session *s)
+{
+    view_scene *scene = take_unused(s);
+    for (; scene; scene = take_unused(s)) {
+        pthread_mutex_unlock(&s->lock);
+        view_scene_free(scene);
+#ifdef __GLIBC__
+        malloc_trim(0);
+#endif
+        pthread_mutex_lock(&s->lock);
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+void view_session_enter(view_use *out, view_session *s)
+{
+    pthread_mutex_lock(&s->lock);
+    *out = (view_use){.next = s->uses, .since = s->closings};
+    if (s->uses) s->uses->previous = out;
+    s->uses = out;
+    pthread_mutex_unlock(&s->lock);
+}
+
+void view_session_leave(view_use *use, view_session *s)
+{
+    pthread_mutex_lock(&s->lock);
+    *(use->previous ? &use->previous->next : &s->uses) = use->next;
+    if (use->next) use->next->previous = use->previous;
+    free_unused_and_unlock(s);
 }
 
 /* ---- work ---- */
@@ -161,7 +215,8 @@ static bool read_again(view_entry *entry)
 static void end_layout(view_entry *entry, hd_status status, hd_error *err)
 {
     view_session *s = entry->session;
-    if (!atomic_load(&s->stop) && read_again(entry)) {
+    bool is_stopped = atomic_load(&entry->stop);
+    if (!is_stopped && read_again(entry)) {
         pthread_mutex_lock(&s->lock);
         entry->busy[0] = '\0';
         if (entry->state != VIEW_CLOSED) entry->state = VIEW_FAILED;
@@ -173,15 +228,15 @@ static void end_layout(view_entry *entry, hd_status status, hd_error *err)
     if (status != HD_OK) hd_error_add_cause(err, "cannot lay out its tracks");
     pthread_mutex_lock(&s->lock);
     entry->busy[0] = '\0';
-    if (status != HD_OK && !atomic_load(&s->stop)) entry->error = *err;
+    if (status != HD_OK && !is_stopped) entry->error = *err;
     publish_and_unlock(s);
-    if (status != HD_OK && !atomic_load(&s->stop)) tell_failure(entry, err);
+    if (status != HD_OK && !is_stopped) tell_failure(entry, err);
 }
 
 static void lay_out_entry(view_entry *entry)
 {
     hd_error err = {0};
-    end_layout(entry, view_scene_work(entry->scene, &entry->session->stop, on_scene_news, entry, &err), &err);
+    end_layout(entry, view_scene_work(entry->scene, &entry->stop, on_scene_news, entry, &err), &err);
 }
 
 static void lay_out_step(view_entry *entry)
@@ -216,11 +271,15 @@ static void work_on(view_session *s, view_trace_state state)
             continue;
         }
         s->working++;
+        entry->is_worked_on = true;
         pthread_mutex_unlock(&s->lock);
         if (state == VIEW_READING)
             read_entry(entry);
         else
             lay_out_entry(entry);
+        pthread_mutex_lock(&s->lock);
+        entry->is_worked_on = false;
+        free_unused_and_unlock(s);
         pthread_mutex_lock(&s->lock);
         s->working--;
     }
@@ -332,6 +391,7 @@ void view_session_stop(view_session *s)
 {
     pthread_mutex_lock(&s->lock);
     atomic_store(&s->stop, true);
+    for (uint32_t i = 0; i < s->count; i++) atomic_store(&s->entries[i]->stop, true);
     if (s->ranks) view_ranks_stop(s->ranks);
     pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->lock);
@@ -502,8 +562,13 @@ hd_status view_session_close(view_session *s, uint32_t trace, hd_error *err)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "trace %u %s", trace, why);
     }
     entry->state = VIEW_CLOSED;
+    atomic_store(&entry->stop, true);
     publish_and_unlock(s);
     view_ranks_drop(s->ranks, trace);
+    view_sql_drop(s->sql);
+    pthread_mutex_lock(&s->lock);
+    entry->closing = ++s->closings;
+    free_unused_and_unlock(s);
     return HD_OK;
 }
 
@@ -575,6 +640,14 @@ view_trace_state view_session_scene(view_scene **out, view_session *s, uint32_t 
     *out = state == VIEW_READY ? entry->scene : NULL;
     pthread_mutex_unlock(&s->lock);
     return state;
+}
+
+view_scene *view_session_scene_again(view_session *s, uint32_t trace)
+{
+    pthread_mutex_lock(&s->lock);
+    view_scene *scene = s->entries[trace]->scene;
+    pthread_mutex_unlock(&s->lock);
+    return scene;
 }
 
 struct view_ranks *view_session_ranks(view_session *s)

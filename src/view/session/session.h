@@ -1,7 +1,7 @@
 /* session.h - the open traces: read in the background, laid out, closed
  *
- * Any thread may call. Traces are numbered from 0, and a number is not used again. A scene may be used as long as the
- * session lives: requests may still be using that of a closed trace.
+ * Any thread may call. Traces are numbered from 0, and a number is not used again. The scene of a closed trace is freed
+ * once all requests (view_session_enter) that began before are answered.
  *
  * In: paths. Out: scenes. Begin with session.c.
  */
@@ -51,7 +51,17 @@ hd_status view_session_add_head(uint32_t *out, view_session *session, const char
 hd_status view_session_open(uint32_t *out, view_session *session, const char *path, hd_error *err);
 /* From an open file, which is taken, also after an error; `name` is shown to users. */
 hd_status view_session_add_file(uint32_t *out, view_session *session, int fd, const char *name, hd_error *err);
-/* Closes a trace for all clients: it is no longer part of any answer. Errors: ARGUMENT: it is being read, is a side
+/* While a request is answered no scene that it may have found is freed. Without it, those of traces that stay open may
+ * be used. */
+typedef struct view_use {
+    struct view_use *next, *previous;
+    uint64_t since; /* closings before it */
+} view_use;
+void view_session_enter(view_use *out, view_session *session);
+void view_session_leave(view_use *use, view_session *session);
+
+/* Closes a trace for all clients: it is no longer part of any answer. Its memory is freed as soon as no request uses
+ * it. Errors: ARGUMENT: it is being read, is a side
  * of a diff, or is closed already. `trace` is below the count. */
 hd_status view_session_close(view_session *session, uint32_t trace, hd_error *err);
 /* An existing scene, which is taken, also after an error; no further work is done on it. For tests. */
@@ -70,6 +80,8 @@ const char *view_session_name(view_session *session, uint32_t trace);
 const char *view_session_path(view_session *session, uint32_t trace);
 /* The scene of a trace: *out is NULL unless it is ready. `trace` is below the count. */
 view_trace_state view_session_scene(view_scene **out, view_session *session, uint32_t trace);
+/* A scene that this request has had from view_session_scene; its trace may be closed by now. */
+view_scene *view_session_scene_again(view_session *session, uint32_t trace);
 /* Grows whenever view_session_write would say something new. */
 uint64_t view_session_revision(view_session *session);
 /* A scene has new tracks: notifies clients that wait for news. */

@@ -30,14 +30,21 @@ static void close_connection(view_sql_connection *connection)
     free(connection);
 }
 
-void view_sql_free(view_sql *sql)
+void view_sql_drop(view_sql *sql)
 {
-    if (!sql) return;
-    while (sql->idle) {
-        view_sql_connection *connection = sql->idle;
+    pthread_mutex_lock(&sql->lock);
+    for (view_sql_connection *connection; (connection = sql->idle);) {
         sql->idle = connection->next;
         close_connection(connection);
     }
+    sql->idle_count = 0;
+    pthread_mutex_unlock(&sql->lock);
+}
+
+void view_sql_free(view_sql *sql)
+{
+    if (!sql) return;
+    view_sql_drop(sql);
     pthread_mutex_destroy(&sql->lock);
     free(sql);
 }
@@ -136,7 +143,8 @@ void view_sql_give(view_sql_connection *connection, view_session *session)
     view_sql *sql = view_session_sql(session);
     if (!connection) return;
     pthread_mutex_lock(&sql->lock);
-    bool kept = !connection->is_own && sql->idle_count < KEPT;
+    /* Under the lock, so that view_sql_drop finds one with a trace that is closed from now on. */
+    bool kept = !connection->is_own && sql->idle_count < KEPT && is_of_all(connection, session);
     if (kept) {
         connection->next = sql->idle;
         sql->idle = connection;

@@ -38,6 +38,8 @@ typedef struct view_sql_connection {
 typedef struct view_sql view_sql;
 view_sql *view_sql_new(void); /* NULL: no memory */
 void view_sql_free(view_sql *sql);
+/* Closes the connections that no request uses. */
+void view_sql_drop(view_sql *sql);
 
 /* A connection to all traces that are ready now; *out NULL where none is. Errors: those of hd_query_new (UNSUPPORTED:
  * this build has no SQLite). */

@@ -1,6 +1,6 @@
 /* counter.c - a tile's columns for the samples of a counter, all of which are represented
  *
- * An index has the least and the greatest of 64 samples, of 64 such, and so on; a column takes O(log n).
+ * An index has the least and the greatest of 16 samples, of 16 such, and so on; a column takes O(log n).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "view/scene/impl.h"
 #include "view/tile/tile.h"
 
-enum { FAN_BITS = 6, FAN = 1 << FAN_BITS, STEPS = 5 };
+enum { FAN_BITS = 4, FAN = 1 << FAN_BITS, STEPS = 8 };
 
 typedef struct bounds {
     double min, max;
@@ -92,10 +92,10 @@ static bounds bounds_of(const view_series *series, size_t from, size_t until)
     return b;
 }
 
-/* The first sample from `from` on at or after a time. */
-static size_t sample_at(const view_series *series, size_t from, int64_t time, int64_t zero_ns)
+/* The first sample from `from` on at or after a time; it is looked for from `near` samples on. */
+static size_t sample_at(const view_series *series, size_t from, size_t near, int64_t time, int64_t zero_ns)
 {
-    size_t step = 1, low = from, high = series->count;
+    size_t step = near ? near : 1, low = from, high = series->count;
     while (low + step < high && row_relative(series->times_ns[low + step], zero_ns) < time) {
         low += step;
         step *= 2;
@@ -153,15 +153,16 @@ hd_status view_tile_series(hd_bytes *out, const view_series *series, int64_t zer
     uint32_t count = 0;
     view_tile_range range = view_tile_range_of(z, i);
     if (range.from > range.last) return put_samples(out, NULL, 0, 0, err);
-    size_t first = sample_at(series, 0, range.from, zero_ns), at = first;
+    size_t first = sample_at(series, 0, 1, range.from, zero_ns), at = first, last = 1;
     while (at < series->count) {
         int64_t time = row_relative(series->times_ns[at], zero_ns), column = time >> z;
         if (time > range.last) break;
         int64_t next = column >= VIEW_FARTHEST >> z ? INT64_MAX : (int64_t)((uint64_t)(column + 1) << z);
-        size_t until = sample_at(series, at, next, zero_ns);
+        size_t until = sample_at(series, at, last, next, zero_ns); /* neighbours have about as many */
         columns[count] = column_of(series, at, until, (uint16_t)(column - range.first_column));
         if (series->ends && until == series->count) columns[count].last = NAN; /* no value is valid after it */
         count++;
+        last = until - at;
         at = until;
     }
     if (first && !(series->ends && first == series->count))

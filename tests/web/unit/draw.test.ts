@@ -1,7 +1,7 @@
 // draw.test.ts - what is drawn, against the slices of a synthetic trace
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { themeOf, lightness } from "../../../src/view/web/src/draw/color";
+import { themeOf, lightness, toneOf } from "../../../src/view/web/src/draw/color";
 import { Composer, wantsOf, type Scene } from "../../../src/view/web/src/draw/compose";
 import { cover, tileSpan, zoomOf, type Piece } from "../../../src/view/web/src/draw/cover";
 import type { Tile } from "../../../src/view/web/src/data/model";
@@ -219,4 +219,16 @@ test("rectangles painted as pixels are cut at the edges, mixed by their alpha an
   paint(pixels, 10, 8, stripes, 5);
   const line = [...pixels.subarray(30, 40)].map((pixel) => pixel === 0xff00ff00);
   assert.deepEqual(line, Array.from({ length: 10 }, (_, x) => (x + 3) % 5 <= 1));
+});
+
+test("a kernel of a group with a colour is drawn in it, by class only; names differ in lightness", () => {
+  const theme = themeOf(false);
+  const kernel = { id: 1, text: "own", category: "kernel", role: "kernel", class: "compute" };
+  const own = { ...kernel, group: "attention", colour: "#0000ff" };
+  const parts = (tone: number): number[] => [tone & 255, (tone >>> 8) & 255, (tone >>> 16) & 255];
+  const [red, green, blue] = parts(toneOf(own, "class", theme));
+  assert.ok(blue === 255 || blue > 240);
+  assert.ok(red === green && red < 120); // as much of the background in both
+  assert.notEqual(toneOf(own, "class", theme), toneOf(kernel, "class", theme));
+  assert.equal(toneOf(own, "name", theme), toneOf(kernel, "name", theme));
 });

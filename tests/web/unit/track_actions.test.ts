@@ -120,3 +120,14 @@ test("under a filter sections are open until they are collapsed, and as before w
   state.trackFilter.value = "";
   assert.equal(places(), "0.0 0.4 1.0");
 });
+
+test("what is in a collapsed rank with several GPUs is in the row of its GPU", () => {
+  const rank = { ...track(9, null, "section"), draws: [1, 4] };
+  const tracks = [rank, track(1, 9, "section"), track(2, 1), track(4, 9, "section"), track(5, 4), track(6, 9, "section"), track(7, 6)];
+  const choices = { collapsed: new Map([["0.9", true]]), hidden: new Set<string>(), pinned: [], moved: new Map(), trackFilter: "" };
+  const layout = makeLayout(tracks, choices);
+  assert.equal(layout.seenAt("0.5")?.key, "0.9");
+  assert.deepEqual(["0.2", "0.5", "0.7"].map((key) => layout.rowAt(key, 3)), [0, 1, 0]);
+  assert.equal(makeLayout(tracks, { ...choices, pinned: ["0.5"] }).rowAt("0.5", 3), 0); // one row of its own
+  assert.equal(makeLayout([{ ...track(2, null), rows: 5 }], { ...choices, collapsed: new Map() }).rowAt("0.2", 3), 3);
+});

@@ -21,7 +21,8 @@ const MEANING: Record<Class, [string, string]> = {
 function Legend({ app }: { app: App }): JSX.Element | null {
   const by = app.state.colorBy.value;
   const theme = themeOf(drawnTheme.value === "dark");
-  const entries = by === "class" ? (Object.keys(CLASSES) as Class[]).map((each) => [...MEANING[each], `var(--${each})`] as const)
+  const groups = [...app.names.groups.value].sort().map(([group, colour]) => [group, "Kernels of this group: its colour in the file of --groups", colour] as const);
+  const entries = by === "class" ? [...(Object.keys(CLASSES) as Class[]).map((each) => [...MEANING[each], `var(--${each})`] as const), ...groups]
     : by === "change" ? [["Slower or new", "Than in the side before", css(changeTone("slower", theme))], ["Faster or gone", "Likewise", css(changeTone("faster", theme))], ["Unchanged", "Within noise", css(changeTone(undefined, theme))]] as const
       : [];
   if (entries.length === 0 || app.state.tracks.value.length === 0) return null;

@@ -210,6 +210,8 @@ export interface NameInfo {
   category: string;
   role: string;
   class?: string; // what its colour means (color.ts)
+  group?: string; // of a kernel, by --groups: "model/attention"
+  colour?: string; // of that group: "#1f77b4"
 }
 
 // The identity of an event: enough to select it, to put it into the URL and to request its details.

@@ -1,5 +1,6 @@
 // Texts of name numbers: unknown ones are requested, many at a time. A text never changes; categories that were not
 // final are requested again when the session's revision changes.
+import { signal, type Signal } from "@preact/signals";
 import type { NameInfo, TraceId } from "./model";
 import type { Source } from "./source";
 
@@ -17,6 +18,7 @@ interface TraceNames {
 export class Names {
   private readonly traces = new Map<TraceId, TraceNames>();
   revision = 0; // grows when texts arrive
+  readonly groups: Signal<ReadonlyMap<string, string>> = signal(new Map()); // colours of the groups of names seen so far
 
   constructor(
     private readonly source: Pick<Source, "names">,
@@ -78,6 +80,8 @@ export class Names {
     try {
       const answer = await this.source.names(trace, ids);
       for (const info of answer.names) names.known.set(info.id, info);
+      const groups = answer.names.filter(({ group, colour }) => group && colour && !this.groups.peek().has(group));
+      if (groups.length > 0) this.groups.value = new Map([...this.groups.peek(), ...groups.map(({ group = "", colour = "" }) => [group, colour] as const)]);
       for (const id of ids) {
         if (!answer.final) names.passing.add(id);
         names.wanted.delete(id);

@@ -109,7 +109,9 @@ export function idleTone(text: string, by: string, theme: Theme): Rgba {
 function toneOfClass(info: NameInfo, theme: Theme): Rgba {
   const of = info.class !== undefined && info.class in CLASSES ? (info.class as Class) : "other";
   if (of === "idle") return idleTone(info.text, "class", theme);
-  return mix(classTone(of, theme.dark), theme.background, SHADES[hashOf(info.short ?? info.text) % SHADES.length]);
+  const own = info.colour ? Number.parseInt(info.colour.slice(1), 16) : null; // of the user's group
+  const tone = own === null ? classTone(of, theme.dark) : pack(own >> 16, (own >> 8) & 255, own & 255);
+  return mix(tone, theme.background, SHADES[hashOf(info.short ?? info.text) % SHADES.length]);
 }
 
 function hashOf(text: string): number {

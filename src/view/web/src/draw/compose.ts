@@ -1,6 +1,6 @@
 // State, layout and tiles in, draw list out. No DOM.
 import type { Layout, Place } from "../tracks/layout";
-import { firstBelow, GAP } from "../tracks/layout";
+import { firstBelow, GAP, rowOfDepth } from "../tracks/layout";
 import { drawnOf, type EventRef, type SeriesInfo, type TraceId } from "../data/model";
 import { scale } from "../scale";
 import type { Range } from "../state";
@@ -181,14 +181,13 @@ export function spotOf(list: DrawList, scene: Scene, event: Pick<EventRef, "trac
   const x = Math.max(-16, Math.min(width + 16, Math.floor(left)));
   const right = Math.max(-16, Math.min(width + 16, Math.ceil(left + event.duration * scale)));
   const spots: Spot[] = [];
-  const add = (place: Place, top: number): void => {
-    const row = place.rows === 1 ? 0 : Math.min(Math.max(0, event.depth), place.rows - 1);
+  const add = (place: Place, row: number, top: number): void => {
     const y = top + Math.round(place.y * ratio) + Math.round(row * place.rowHeight * ratio);
     spots.push({ x, y, width: Math.max(Math.round(3 * ratio), right - x), height: Math.round(place.rowHeight * ratio) });
   };
   const place = scene.layout.seenAt(key);
-  if (place && !place.pinned) add(place, Math.round(scene.layout.pinnedHeight * ratio) - Math.round(scene.scroll * ratio));
-  for (const pinned of scene.layout.pinned) if (pinned.key === key) add(pinned, 0);
+  if (place && !place.pinned) add(place, scene.layout.rowAt(key, event.depth), Math.round(scene.layout.pinnedHeight * ratio) - Math.round(scene.scroll * ratio));
+  for (const pinned of scene.layout.pinned) if (pinned.key === key) add(pinned, rowOfDepth(pinned, event.depth), 0);
   return spots;
 }
 

@@ -72,7 +72,7 @@ export class Overview {
       collapsed: true, pinned: false,
     }));
     return {
-      pinned: [], places, pinnedHeight: 0, height, seen: [], filterError: "", find: () => undefined, seenAt: () => undefined,
+      pinned: [], places, pinnedHeight: 0, height, seen: [], filterError: "", find: () => undefined, seenAt: () => undefined, rowAt: () => 0,
       tracksSeen: () => [], at: () => undefined,
     };
   }

@@ -363,7 +363,7 @@ export class View {
   private rowOf(scene: Scene, key: string, depth: number): { y: number; half: number } | null {
     const found = scene.layout.seenAt(key);
     if (!found) return null;
-    const row = found.rows === 1 ? 0 : Math.min(depth, found.rows - 1);
+    const row = scene.layout.rowAt(key, depth);
     const y = ((found.pinned ? 0 : scene.layout.pinnedHeight - scene.scroll) + found.y + (row + 0.5) * found.rowHeight) * this.list.ratio;
     return { y, half: (found.rowHeight / 2) * this.list.ratio };
   }

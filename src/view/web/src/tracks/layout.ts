@@ -24,6 +24,7 @@ interface Seen {
   track: TrackInfo;
   depth: number;
   place: Place;
+  row: number | null; // of the place, where that is a collapsed section: its GPU's, as ranks have a row for each
 }
 
 export interface Layout {
@@ -35,6 +36,7 @@ export interface Layout {
   filterError: string; // the filter cannot be understood, and nothing is left out
   find(key: TrackKey): Place | undefined;
   seenAt(key: TrackKey): Place | undefined; // where its events are drawn
+  rowAt(key: TrackKey, depth: number): number; // in which row of that place
   tracksSeen(below?: TrackKey): TrackInfo[]; // without sections; all, or those in a section
   at(y: number): Place | undefined; // among those not pinned
 }
@@ -78,7 +80,7 @@ export function makeLayout(tracks: readonly TrackInfo[], choices: LayoutChoices)
   const seen: Seen[] = [];
   const filter = parseFilter(choices.trackFilter);
   let y = 0;
-  const visit = (node: Node, depth: number, within: Place | null): void => {
+  const visit = (node: Node, depth: number, within: Place | null, above: number | null): void => {
     if (choices.hidden.has(node.key)) return;
     let place = within;
     if (!place) {
@@ -87,11 +89,13 @@ export function makeLayout(tracks: readonly TrackInfo[], choices: LayoutChoices)
       y += place.height;
       places.push(place);
     }
-    seen.push({ key: node.key, track: node.track, depth, place });
-    for (const child of node.children) visit(child, depth + 1, place.collapsed ? place : null);
+    const device = within?.track.draws?.indexOf(node.track.id) ?? -1;
+    const row = device < 0 ? above : device;
+    seen.push({ key: node.key, track: node.track, depth, place, row });
+    for (const child of node.children) visit(child, depth + 1, place.collapsed ? place : null, place.collapsed ? row ?? 0 : null);
   };
   const roots = tree(tracks, choices.moved);
-  for (const root of filter.terms.length > 0 ? filtered(roots, filter.terms) : roots) visit(root, 0, null);
+  for (const root of filter.terms.length > 0 ? filtered(roots, filter.terms) : roots) visit(root, 0, null, null);
 
   const byKey = new Map(tracks.map((track) => [trackKey(track.trace, track.id), track]));
   const pinned: Place[] = [];
@@ -106,16 +110,21 @@ export function makeLayout(tracks: readonly TrackInfo[], choices: LayoutChoices)
   }
 
   const found = new Map(places.map((place) => [place.key, place]));
-  const drawn = new Map(seen.map((each) => [each.key, each.place]));
+  const drawn = new Map(seen.map((each) => [each.key, each]));
   for (const place of pinned) {
     const { key, track } = place;
-    if (!drawn.has(key)) seen.push({ key, track, depth: 0, place });
-    if (!found.has(key)) drawn.set(key, place); // rather than in a section that is collapsed
+    const itself: Seen = { key, track, depth: 0, place, row: null };
+    if (!drawn.has(key)) seen.push(itself);
+    if (!found.has(key)) drawn.set(key, itself); // rather than in a section that is collapsed
   }
   return {
     pinned, places, pinnedHeight, seen, height: y, filterError: filter.error,
     find: (key) => found.get(key),
-    seenAt: (key) => drawn.get(key),
+    seenAt: (key) => drawn.get(key)?.place,
+    rowAt: (key, depth) => {
+      const each = drawn.get(key);
+      return each ? each.row ?? rowOfDepth(each.place, depth) : 0;
+    },
     tracksSeen: (below) => tracksOf(seen, below),
     at: (at) => {
       const k = firstBelow(places, at);
@@ -130,6 +139,11 @@ export function collapsedIn(choices: Pick<LayoutChoices, "collapsed" | "folded" 
   const key = trackKey(track.trace, track.id);
   if (track.kind === "section" && isFilter(choices.trackFilter)) return choices.folded?.has(key) ?? false;
   return choices.collapsed.get(key) ?? track.collapsed;
+}
+
+// The row of a depth in a place of its track.
+export function rowOfDepth(place: Place, depth: number): number {
+  return Math.min(Math.max(0, depth), place.rows - 1);
 }
 
 function tracksOf(seen: readonly Seen[], below?: TrackKey): TrackInfo[] {

@@ -62,7 +62,7 @@ function Summary({ app, trace }: { app: App; trace: TraceInfo }): JSX.Element {
         <About app={app} trace={trace} trust={trust ?? ""} info={info.value} steps={lists} />
         {devices.length > 0 && <h4>Where the time goes <span class="dim">of the GPU, from its first activity to its last</span></h4>}
         {devices.map((device) => <Device key={`${device.device} ${device.process}`} app={app} trace={trace.id} device={device} alone={devices.length === 1} />)}
-        {devices.length === 0 && <p class="hint">No GPU activity is in this trace.</p>}
+        {devices.length === 0 && <p class="hint">No GPU activity is in this trace. <button type="button" class="small" onClick={() => { app.state.tab.value = "flame"; }}>Show its flame graph</button></p>}
         <Findings app={app} trace={trace.id} findings={recordsOf(tables, "findings")} />
       </section>
       {lists.length > 0 && <Steps app={app} trace={trace.id} lists={lists} how={how} />}
