@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/memory/vector.h"
 #include "base/text/decimal.h"
+#include "base/text/utf8.h"
 #include "trace/text.h"
 
 /* What the memo stores: the number of a list, dict or text, or of another value among the texts. */
@@ -197,13 +198,54 @@ static pickle_value take_number_line(pickle_input *in, bool is_float)
     return v;
 }
 
+/* The number behind \u or \U; false: there is none. */
+static bool take_escape(uint32_t *out, hd_string line, size_t at)
+{
+    size_t digits = at + 1 < line.size && line.data[at] == '\\' ? (line.data[at + 1] == 'u'   ? 4
+                                                                   : line.data[at + 1] == 'U' ? 8
+                                                                                              : 0)
+                                                                : 0;
+    if (!digits || digits > line.size - at - 2) return false;
+    *out = 0;
+    for (size_t i = 0; i < digits; i++) {
+        char c = line.data[at + 2 + i];
+        int digit = c >= '0' && c <= '9'                     ? c - '0'
+                    : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
+                                                             : -1;
+        if (digit < 0) return false;
+        *out = *out << 4 | (uint32_t)digit;
+    }
+    return true;
+}
+
+/* Python's raw-unicode-escape: Latin-1, and \u… for what it has not, line ends and backslashes. */
+static hd_string decode_line(pickle *p, hd_string line)
+{
+    bool is_plain = true;
+    for (size_t i = 0; i < line.size; i++) is_plain &= line.data[i] != '\\' && !(line.data[i] & 0x80);
+    if (is_plain) return line;
+    p->line.size = 0;
+    for (size_t i = 0; i < line.size;) {
+        uint32_t c;
+        char bytes[4];
+        bool is_escape = take_escape(&c, line, i);
+        if (!is_escape) c = (uint8_t)line.data[i];
+        hd_bytes_put(&p->line, bytes, hd_utf8_put(bytes, c));
+        i += !is_escape ? 1 : line.data[i + 1] == 'u' ? 6 : 10;
+    }
+    p->no_memory |= p->line.failed;
+    return p->line.failed ? (hd_string){"", 0} : (hd_string){(const char *)p->line.data, p->line.size};
+}
+
 static pickle_value take_text_line(pickle *p, bool quoted)
 {
     pickle_input *in = &p->in;
     hd_string line = take_line(in);
     size_t trim = quoted && line.size >= 2 ? 1 : 0;
     if (in->truncated) return (pickle_value){0};
-    return add_text(p, (const uint8_t *)line.data + trim, line.size - 2 * trim, place(in) - line.size - 1 + trim);
+    uint64_t offset = place(in) - line.size - 1 + trim;
+    line = quoted ? (hd_string){line.data + trim, line.size - 2 * trim} : decode_line(p, line);
+    return add_text(p, (const uint8_t *)line.data, line.size, offset);
 }
 
 /* The value made by a single opcode, after the opcode; PICKLE_ABSENT: it makes none, and nothing is consumed. */
@@ -659,6 +701,7 @@ hd_status pickle_read(pickle *out, const hd_pieces *pieces, const pickle_stream 
     out->memo = out->marks = NULL;
     hd_slots_deinit(&out->lists);
     hd_slots_deinit(&out->text_slots);
+    hd_bytes_deinit(&out->line);
     hd_window_deinit(&in->window);
     return out->no_memory ? HD_NOMEM(err) : in->status;
 }

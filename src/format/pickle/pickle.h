@@ -83,6 +83,7 @@ typedef struct pickle {
     uint32_t *marks;
     hd_arena arena;                      /* of texts */
     hd_slots text_slots;                 /* equal texts are one */
+    hd_bytes line;                       /* a text of protocol 0, decoded */
     uint32_t free_pieces[PICKLE_REUSED]; /* by count, linked by `next` */
     pickle_piece *pieces;
     pickle_holder *holders;
