@@ -59,6 +59,8 @@ FILES_MOST = 30 # of a folder of src, so that a reader can look over it
 # The public headers that base may include. Other layers may include any: what they call is looked at.
 BASE_PUBLIC = {"heddle/status.h", "heddle/source.h", "heddle/version.h"}
 
+# Of these several parts use the library, each for another end: SQL over traces, and reading files of SQLite.
+SHARED_LIBRARIES = {"sqlite3": {"query", "format/sqlite"}}
 THIRD_PARTY = re.compile(r"^(isa-l\b|igzip_lib|zstd|zdict|zlib|xxhash|simdjson|sqlite3|microhttpd|otf2/|expat|elfutils/|dwarf|gelf\.h|libelf\.h|lzma|"
                          r"libunwind|bpf/|mpi\.h|cuda|cupti)")
 MENTION = re.compile(r"(?<![<\w./*\"])[a-z][a-z0-9_*/]*\.[ch]\b")
@@ -167,11 +169,11 @@ def check_third_party(root):
     for path in sources(root, "src", "include", "bench", "tests"):  # a fuzz target may compare with a library
         for line, target in includes(path):
             match = THIRD_PARTY.match(target)
-            if match:
-                where = folders.setdefault(match.group(1), {})
-                where.setdefault(owner(path.relative_to(root)), f"{path.relative_to(root)}:{line}")
+            folder = owner(path.relative_to(root))
+            if match and folder not in SHARED_LIBRARIES.get(match.group(1), set()):
+                folders.setdefault(match.group(1), {}).setdefault(folder, f"{path.relative_to(root)}:{line}")
     return [f"{name} is named in more than one folder: {', '.join(sorted(where.values()))}"
-            for name, where in sorted(folders.items()) if len(where) > 1]
+            for name, where in sorted(folders.items()) if len(where) > (name not in SHARED_LIBRARIES)]
 
 
 def check_listed(root):

@@ -369,9 +369,10 @@ static int64_t rank_of_name(const char *path)
     return rank;
 }
 
-static hd_status read_dump(reader *r, const hd_bytes *bytes, uint64_t input_bytes, const char *path)
+static hd_status read_dump(reader *r, const hd_pieces *pieces, uint64_t input_bytes, const char *path)
 {
-    HD_TRY(pickle_reader_read(&r->in, bytes, "flight recorder's dump"));
+    HD_TRY(pickle_reader_read(&r->in, pieces, NULL, "flight recorder's dump"));
+    HD_TRY(pickle_reader_check(&r->in));
     hd_trace_facts *facts = hd_builder_facts(r->in.builder);
     facts->rank = pickle_int_of(&r->in, r->in.pickle.root, "rank", HD_NO_NUMBER);
     if (facts->rank == HD_NO_NUMBER) facts->rank = rank_of_name(path);
@@ -386,22 +387,27 @@ static hd_status read_dump(reader *r, const hd_bytes *bytes, uint64_t input_byte
 static hd_status flight_read(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err)
 {
     hd_bytes bytes = {0};
+    hd_pieces pieces = {0};
     hd_error own = {0};
     reader r = {0};
     const uint8_t *head;
     size_t head_size;
-    uint64_t size;
+    uint64_t size = 0;
     err = err ? err : &own;
     HD_TRY(hd_input_peek(input, &head, &head_size, err));
-    hd_status status = hd_walk_is_object(head, head_size)
-                           ? flight_pickle_of_json(&bytes, &size, builder, input, options, err)
-                           : hd_input_all(&bytes, input, 8, PICKLE_SIZE_LIMIT, err);
-    if (!hd_walk_is_object(head, head_size)) size = bytes.size;
+    bool is_json = hd_walk_is_object(head, head_size);
+    hd_status status = is_json ? flight_pickle_of_json(&bytes, &size, builder, input, options, err)
+                               : hd_pieces_open(&pieces, input, err);
+    if (is_json)
+        pieces = (hd_pieces){.memory = bytes.data, .size = bytes.size};
+    else
+        size = pieces.size;
     if (status == HD_OK) status = pickle_reader_open(&r.in, builder, input, "flight", codes, options, err);
-    if (status == HD_OK) status = read_dump(&r, &bytes, size, hd_input_path(input));
+    if (status == HD_OK) status = read_dump(&r, &pieces, size, hd_input_path(input));
     pickle_reader_close(&r.in);
     hd_map_deinit(&r.numbers);
     free(r.groups);
+    hd_pieces_close(&pieces);
     hd_bytes_deinit(&bytes);
     return status;
 }

@@ -1,140 +1,23 @@
 /* pickle.c - the opcodes of a pickle that make plain values (protocols 0 to 5); nothing is looked up, or called */
-#include "format/pickle/pickle.h"
-
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "base/memory/vector.h"
 #include "base/text/decimal.h"
+#include "format/pickle/impl.h"
+#include "trace/text.h"
 
-/* ---- values ---- */
+enum { COUNT_MAX = (1 << 29) - 1 };
 
-enum { NO_OPCODE = INT32_MAX, COUNT_MAX = (1 << 30) - 1 }; /* NO_OPCODE: a None that no opcode made */
-static const pickle_ref PICKLE_HELD = (pickle_ref)1 << 31;
-
-static uint64_t take(pickle_input *in, unsigned width)
-{
-    if (in->size - in->at < width) {
-        in->truncated = true;
-        return 0;
-    }
-    in->at += width;
-    return hd_le_get(in->data + in->at - width, width);
-}
-
-static pickle_value take_text(pickle_input *in, uint64_t size)
-{
-    pickle_value v = {.type = PICKLE_TEXT, .number = (uint32_t)size, .bits = in->at};
-    in->truncated |= size > in->size - in->at;
-    if (!in->truncated) in->at += (size_t)size;
-    return v;
-}
-
-/* Two's complement of `size` bytes. */
-static pickle_value take_long(pickle_input *in, uint64_t size)
-{
-    in->truncated |= size > in->size - in->at;
-    if (in->truncated) return (pickle_value){0};
-    const uint8_t *bytes = in->data + in->at;
-    in->at += (size_t)size;
-    bool fits = size <= 8, is_address = size == 9 && bytes[8] == 0; /* up to 2^64 - 1 */
-    uint64_t value = fits || is_address ? hd_le_get(bytes, size < 8 ? (unsigned)size : 8) : 0;
-    if (fits && size && size < 8 && bytes[size - 1] & 0x80) value |= UINT64_MAX << 8 * size;
-    return (pickle_value){.type = fits ? PICKLE_INT : is_address ? PICKLE_LARGE : PICKLE_OPAQUE, .bits = value};
-}
-
-/* A line of protocol 0. */
-static hd_string take_line(pickle_input *in)
-{
-    const uint8_t *start = in->data + in->at, *end = memchr(start, '\n', in->size - in->at);
-    if (!end) {
-        in->truncated = true;
-        return (hd_string){"", 0};
-    }
-    in->at += (size_t)(end - start) + 1;
-    return (hd_string){(const char *)start, (size_t)(end - start)};
-}
-
-static pickle_value take_number_line(pickle_input *in, bool is_float)
-{
-    hd_string line = take_line(in);
-    char text[64];
-    int64_t value = 0;
-    if (line.size && line.data[line.size - 1] == 'L') line.size--;
-    if (!is_float && line.size == 2 && (memcmp(line.data, "00", 2) == 0 || memcmp(line.data, "01", 2) == 0))
-        return (pickle_value){.type = PICKLE_BOOL, .bits = line.data[1] == '1'};
-    if (!is_float) {
-        bool fits = hd_fixed_parse_whole(&value, line.data, line.size);
-        return (pickle_value){.type = fits ? PICKLE_INT : PICKLE_OPAQUE, .bits = (uint64_t)value};
-    }
-    size_t size = line.size < sizeof text ? line.size : sizeof text - 1;
-    memcpy(text, line.data, size);
-    text[size] = '\0';
-    double number = strtod(text, NULL);
-    pickle_value v = {.type = PICKLE_FLOAT};
-    memcpy(&v.bits, &number, sizeof number);
-    return v;
-}
-
-static pickle_value take_text_line(pickle_input *in, bool quoted)
-{
-    hd_string line = take_line(in);
-    size_t trim = quoted && line.size >= 2 ? 1 : 0;
-    if (in->truncated) return (pickle_value){0};
-    return (pickle_value){.type = PICKLE_TEXT,
-                          .number = (uint32_t)(line.size - 2 * trim),
-                          .bits = (uint64_t)((const uint8_t *)line.data + trim - in->data)};
-}
-
-/* The value made by a single opcode, after the opcode; PICKLE_ABSENT: it makes none, and nothing is consumed. */
-static pickle_value take_value(pickle_input *in, uint8_t op)
-{
-    switch (op) {
-    case 'N': return (pickle_value){.type = PICKLE_NONE};
-    case 0x88:
-    case 0x89: return (pickle_value){.type = PICKLE_BOOL, .bits = op == 0x88};
-    case 'J': return (pickle_value){.type = PICKLE_INT, .bits = (uint64_t)(int64_t)(int32_t)take(in, 4)};
-    case 'K': return (pickle_value){.type = PICKLE_INT, .bits = take(in, 1)};
-    case 'M': return (pickle_value){.type = PICKLE_INT, .bits = take(in, 2)};
-    case 'G': return (pickle_value){.type = PICKLE_FLOAT, .bits = __builtin_bswap64(take(in, 8))};
-    case 0x8a: return take_long(in, take(in, 1));
-    case 0x8b: return take_long(in, take(in, 4));
-    case 'I':
-    case 'L':
-    case 'F': return take_number_line(in, op == 'F');
-    case 0x8c:
-    case 'U':
-    case 'C': return take_text(in, take(in, 1));
-    case 'X':
-    case 'T':
-    case 'B': return take_text(in, take(in, 4));
-    case 0x8d:
-    case 0x8e: return take_text(in, take(in, 8));
-    case 'V':
-    case 'S': return take_text_line(in, op == 'S');
-    default: return (pickle_value){.type = PICKLE_ABSENT};
-    }
-}
-
-/* The value on the stack or in a container; an opcode that makes no plain value: an object. */
-static pickle_value decode(const pickle *p, pickle_ref ref)
-{
-    if (ref == NO_OPCODE) return (pickle_value){.type = PICKLE_NONE};
-    if (ref & PICKLE_HELD) {
-        ref &= ~PICKLE_HELD;
-        return (pickle_value){.type = p->holders[ref].is_dict ? PICKLE_DICT : PICKLE_LIST, .number = ref};
-    }
-    pickle_input in = {.data = p->in.data, .size = p->in.size, .at = (size_t)ref + 1};
-    pickle_value v = take_value(&in, in.data[ref]);
-    if (v.type == PICKLE_ABSENT) v.type = PICKLE_OPAQUE;
-    return v;
-}
+/* What the memo stores: the number of a list, dict or text, or of another value among the texts. */
+#define MEMO_DICT (1u << 31)
+#define MEMO_LIST (1u << 30)
+#define MEMO_NUMBER (MEMO_LIST - 1)
+#define MEMO_NOTHING UINT32_MAX
 
 /* ---- the stack ---- */
 
-static void push(pickle *p, pickle_ref v)
+static void push(pickle *p, pickle_value v)
 {
     if (!hd_grow((void **)&p->stack, &p->stack_capacity, p->stack_count, sizeof v))
         p->no_memory = true;
@@ -142,12 +25,12 @@ static void push(pickle *p, pickle_ref v)
         p->stack[p->stack_count++] = v;
 }
 
-static pickle_ref pop(pickle *p)
+static pickle_value pop(pickle *p)
 {
     size_t floor = p->mark_count ? p->marks[p->mark_count - 1] : 0;
     if (p->stack_count > floor) return p->stack[--p->stack_count];
     p->in.damaged = true;
-    return NO_OPCODE;
+    return (pickle_value){.type = PICKLE_NONE};
 }
 
 static void push_mark(pickle *p)
@@ -158,26 +41,32 @@ static void push_mark(pickle *p)
         p->marks[p->mark_count++] = (uint32_t)p->stack_count;
 }
 
-static pickle_ref new_holder(pickle *p, bool is_dict)
+static pickle_value new_holder(pickle *p, bool is_dict)
 {
-    if (!hd_grow((void **)&p->holders, &p->holder_capacity, p->holder_count, sizeof *p->holders)) {
+    if (p->holder_count > MEMO_NUMBER ||
+        !hd_grow((void **)&p->holders, &p->holder_capacity, p->holder_count, sizeof *p->holders)) {
         p->no_memory = true;
-        return NO_OPCODE;
+        return (pickle_value){.type = PICKLE_NONE};
     }
     p->holders[p->holder_count] = (pickle_holder){.first = HD_NONE, .last = HD_NONE, .is_dict = is_dict};
-    return PICKLE_HELD | (uint32_t)p->holder_count++;
+    return (pickle_value){.type = is_dict ? PICKLE_DICT : PICKLE_LIST, .number = (uint32_t)p->holder_count++};
 }
 
-static pickle_holder *holder_of(const pickle *p, pickle_ref ref)
+static bool is_holder(pickle_value v)
 {
-    return ref & PICKLE_HELD ? &p->holders[ref & ~PICKLE_HELD] : NULL;
+    return v.type == PICKLE_LIST || v.type == PICKLE_DICT;
+}
+
+static pickle_holder *holder_of(const pickle *p, pickle_value v)
+{
+    return is_holder(v) ? &p->holders[v.number] : NULL;
 }
 
 /* The newest piece, whose items are the last ones, shares the items of an equal one. */
 static void share_items(pickle *p, uint32_t number)
 {
     pickle_piece *piece = &p->pieces[number];
-    const pickle_ref *items = p->items + piece->first;
+    const pickle_value *items = p->items + piece->first;
     size_t size = piece->count * sizeof *items;
     uint64_t hash = hd_hash(items, size);
     uint32_t same;
@@ -191,34 +80,105 @@ static void share_items(pickle *p, uint32_t number)
     piece->first = p->pieces[same].first;
 }
 
+/* A piece of so many items; false: no memory. */
+static bool add_piece(uint32_t *out, pickle *p, size_t count, bool is_dict)
+{
+    uint32_t *reused = is_dict && count < PICKLE_REUSED ? &p->free_pieces[count] : NULL;
+    if (reused && *reused != HD_NONE) {
+        *out = *reused;
+        *reused = p->pieces[*out].next;
+        p->pieces[*out].next = HD_NONE;
+        return true;
+    }
+    bool fine = p->item_count + count < UINT32_MAX && p->piece_count < HD_NONE &&
+                hd_grow((void **)&p->pieces, &p->piece_capacity, p->piece_count, sizeof *p->pieces);
+    while (fine && p->item_capacity - p->item_count < count)
+        fine = hd_grow((void **)&p->items, &p->item_capacity, p->item_capacity, sizeof *p->items);
+    if (!fine) return false;
+    p->item_count += count;
+    *out = (uint32_t)p->piece_count++;
+    p->pieces[*out] = (pickle_piece){(uint32_t)(p->item_count - count), (uint32_t)count, HD_NONE};
+    return true;
+}
+
+/* ---- the stream ---- */
+
+enum { SHALLOW = 2 }; /* marks: the root, and lists of the stream or one of their items */
+
+/* Whether the holder on the stack at `at` is a list of the list of the stream: the root, pairs of its members, the key,
+ * the list, its lists. *out_list: its number. Marks are those of the root and the list, or of either, or none. */
+static bool is_streamed(uint64_t *out_list, const pickle *p, size_t at)
+{
+    size_t marks = p->mark_count;
+    bool is_marked = marks && p->marks[marks - 1] > 1;
+    size_t list = (is_marked ? p->marks[marks - 1] : at) - 1;
+    marks -= is_marked;
+    if (at < 3 || at >= p->stack_count || list < 2 || list >= at || marks > 1 || (marks && p->marks[0] != 1))
+        return false;
+    if (marks ? list % 2 != 0 : list != 2) return false;
+    pickle_value key = p->stack[list - 1], lists = p->stack[list];
+    if (p->stack[0].type != PICKLE_DICT || lists.type != PICKLE_LIST || key.type != PICKLE_TEXT ||
+        !hd_string_is(pickle_text(p, key), p->stream.key))
+        return false;
+    for (size_t i = list + 1; i < at; i++) {
+        if (p->stack[i].type != PICKLE_LIST) return false;
+    }
+    *out_list = p->holders[lists.number].count + (is_marked ? at - list - 1 : 0);
+    return true;
+}
+
+/* Leaves its memory to others; nothing finds it any more. */
+static void forget(pickle *p, pickle_value v)
+{
+    pickle_holder *h = v.type == PICKLE_DICT ? &p->holders[v.number] : NULL;
+    if (!h || h->is_gone) return;
+    if (h->first != HD_NONE && h->first == h->last && p->pieces[h->first].count < PICKLE_REUSED) {
+        uint32_t *reused = &p->free_pieces[p->pieces[h->first].count];
+        p->pieces[h->first].next = *reused;
+        *reused = h->first;
+    }
+    *h = (pickle_holder){.first = HD_NONE, .last = HD_NONE, .is_dict = true, .is_gone = true};
+}
+
+static void stream_items(pickle *p, uint64_t list, size_t from, size_t count)
+{
+    p->in.status = p->stream.take(p->stream.user, list, p->stack + from, count);
+    p->in.truncated |= p->in.status != HD_OK;
+    for (size_t i = 0; i < count; i++) forget(p, p->stack[from + i]);
+}
+
 /* The values from stack[from] on become items of a holder, and leave the stack. */
-static void put_items(pickle *p, pickle_ref holder, size_t from)
+static void put_items(pickle *p, pickle_value holder, size_t from)
 {
     pickle_holder *h = holder_of(p, holder);
     size_t count = p->stack_count - from;
+    uint64_t list;
+    uint32_t piece;
+    p->stack_count = from;
     if (!h) {
-        p->in.damaged |= decode(p, holder).type != PICKLE_OPAQUE;
-        p->stack_count = from;
+        p->in.damaged |= holder.type != PICKLE_OPAQUE;
         return;
     }
     if (h->is_dict) count -= count % 2;
-    if (count && !hd_grow((void **)&p->pieces, &p->piece_capacity, p->piece_count, sizeof *p->pieces))
-        p->no_memory = true;
-    for (size_t i = 0; i < count && !p->no_memory; i++) {
-        if (!hd_grow((void **)&p->items, &p->item_capacity, p->item_count, sizeof *p->items)) p->no_memory = true;
-        if (!p->no_memory) p->items[p->item_count++] = p->stack[from + i];
+    if (!count) return;
+    bool is_below = from && p->stack[from - 1].type == PICKLE_LIST && p->stack[from - 1].number == holder.number;
+    h->count = count < (size_t)COUNT_MAX - h->count ? h->count + (uint32_t)count : COUNT_MAX;
+    if (p->stream.take && !h->is_dict && is_below && is_streamed(&list, p, from - 1)) {
+        stream_items(p, list, from, count);
+        return;
     }
-    p->stack_count = from;
-    if (!count || p->no_memory) return;
-    uint32_t piece = (uint32_t)p->piece_count++;
-    p->pieces[piece] = (pickle_piece){(uint32_t)(p->item_count - count), (uint32_t)count, HD_NONE};
+    if (p->stream.is_shallow && !h->is_dict && p->mark_count > SHALLOW) return;
+    if (!add_piece(&piece, p, count, h->is_dict)) {
+        p->no_memory = true;
+        return;
+    }
+    memcpy(p->items + p->pieces[piece].first, p->stack + from, count * sizeof *p->items);
     if (!h->is_dict) share_items(p, piece);
     if (h->last == HD_NONE)
         h->first = piece;
     else
         p->pieces[h->last].next = piece;
     h->last = piece;
-    h->count = count < (size_t)COUNT_MAX - h->count ? h->count + (uint32_t)count : COUNT_MAX;
 }
 
 /* Appends everything above the last mark, or the last `count` values, to the container below. */
@@ -244,7 +204,7 @@ static void collect(pickle *p, bool is_dict, bool marked, size_t count)
         return;
     }
     size_t from = marked ? p->marks[--p->mark_count] : p->stack_count - count;
-    pickle_ref holder = new_holder(p, is_dict);
+    pickle_value holder = new_holder(p, is_dict);
     if (p->no_memory) return;
     put_items(p, holder, from);
     push(p, holder);
@@ -252,7 +212,7 @@ static void collect(pickle *p, bool is_dict, bool marked, size_t count)
 
 static void note_opaque(pickle *p, bool is_one)
 {
-    if (is_one && p->opaque++ == 0) p->opaque_at = p->in.at;
+    if (is_one && p->opaque++ == 0) p->opaque_at = place(&p->in);
 }
 
 /* An object: `count` values make it. */
@@ -260,10 +220,37 @@ static void make_opaque(pickle *p, size_t count)
 {
     for (size_t i = 0; i < count; i++) pop(p);
     note_opaque(p, true);
-    push(p, p->op_at);
+    push(p, (pickle_value){.type = PICKLE_OPAQUE});
 }
 
 /* ---- the memo ---- */
+
+static uint32_t memo_of(pickle *p, pickle_value v)
+{
+    if (is_holder(v)) return v.number | (v.type == PICKLE_DICT ? MEMO_DICT : MEMO_LIST);
+    if (v.type == PICKLE_TEXT) return head_of(v)->number;
+    if (p->text_count > MEMO_NUMBER || !hd_grow((void **)&p->texts, &p->text_capacity, p->text_count, sizeof v)) {
+        p->no_memory = true;
+        return MEMO_NOTHING;
+    }
+    p->texts[p->text_count] = v;
+    return (uint32_t)p->text_count++;
+}
+
+/* Member by member: a value that is made elsewhere and copied waits for its parts. */
+static void set_value(pickle_value *out, const pickle *p, uint32_t memo)
+{
+    if (memo == MEMO_NOTHING) {
+        *out = (pickle_value){.type = PICKLE_NONE};
+    } else if (!(memo & (MEMO_DICT | MEMO_LIST))) {
+        *out = p->texts[memo];
+    } else {
+        out->type = memo & MEMO_DICT ? PICKLE_DICT : PICKLE_LIST;
+        memset(out->zero, 0, sizeof out->zero);
+        out->number = memo & MEMO_NUMBER;
+        out->bits = 0;
+    }
+}
 
 static void put_memo(pickle *p, uint64_t index)
 {
@@ -275,24 +262,27 @@ static void put_memo(pickle *p, uint64_t index)
         if (!hd_grow((void **)&p->memo, &p->memo_capacity, p->memo_count, sizeof *p->memo))
             p->no_memory = true;
         else
-            p->memo[p->memo_count++] = NO_OPCODE;
+            p->memo[p->memo_count++] = MEMO_NOTHING;
     }
-    if (!p->no_memory) p->memo[index] = p->stack[p->stack_count - 1];
+    if (!p->no_memory) p->memo[index] = memo_of(p, p->stack[p->stack_count - 1]);
 }
 
 static void get_memo(pickle *p, uint64_t index)
 {
-    if (index < p->memo_count)
-        push(p, p->memo[index]);
-    else
+    pickle_value v;
+    if (index < p->memo_count) {
+        set_value(&v, p, p->memo[index]);
+        push(p, v);
+    } else {
         p->in.damaged = true;
+    }
 }
 
 /* ---- opcodes ---- */
 
 static uint64_t take_index_line(pickle_input *in)
 {
-    hd_string line = take_line(in);
+    hd_string line = pickle_take_line(in);
     int64_t value = -1;
     if (!in->truncated && (!hd_fixed_parse_whole(&value, line.data, line.size) || value < 0)) in->damaged = true;
     return (uint64_t)value;
@@ -315,8 +305,8 @@ static void run_object(pickle *p, uint8_t op)
 {
     switch (op) {
     case 'c':
-        take_line(&p->in);
-        take_line(&p->in);
+        pickle_take_line(&p->in);
+        pickle_take_line(&p->in);
         if (!p->in.truncated) make_opaque(p, 0);
         break;
     case 0x93:
@@ -363,16 +353,32 @@ static void run_structure(pickle *p, uint8_t op)
     }
 }
 
+/* Values of the memo, one after the other, which is what most of a snapshot's bytes are; up to what is anything else. */
+static void run_gets(pickle *p)
+{
+    const uint8_t *at = p->in.p, *last = p->in.end - 5;
+    size_t count = p->stack_count;
+    for (; at <= last && (*at == 'j' || *at == 'h') && count < p->stack_capacity; count++) {
+        uint32_t index = *at == 'h' ? at[1] : (uint32_t)hd_le_get(at + 1, 4);
+        if (index >= p->memo_count) break;
+        set_value(&p->stack[count], p, p->memo[index]);
+        at += *at == 'h' ? 2 : 5;
+    }
+    p->stack_count = count;
+    p->in.p = at;
+}
+
 /* false: that was the end. */
 static bool run_opcode(pickle *p)
 {
+    if (p->in.end - p->in.p >= 5) run_gets(p);
     pickle_input *in = &p->in;
-    p->op_at = (pickle_ref)in->at;
+    p->op_at = place(in);
     uint8_t op = (uint8_t)take(in, 1);
     if (in->truncated || op == '.') return false;
-    pickle_value v = take_value(in, op);
+    pickle_value v = pickle_take_value(p, op);
     if (v.type != PICKLE_ABSENT && !in->truncated) {
-        push(p, p->op_at);
+        push(p, v);
         note_opaque(p, v.type == PICKLE_OPAQUE);
     } else if (!in->truncated) {
         run_structure(p, op);
@@ -385,11 +391,11 @@ static bool run_opcode(pickle *p)
 static void append_waiting(pickle *p, size_t from)
 {
     size_t at = from;
-    while (at < p->stack_count && !(p->stack[at] & PICKLE_HELD)) at += 2;
+    while (at < p->stack_count && !is_holder(p->stack[at])) at += 2;
     if (at == from || at >= p->stack_count) return;
     while (p->stack_count > at && !p->no_memory) {
-        pickle_ref below = p->stack[p->stack_count - 2];
-        if (decode(p, below).type == PICKLE_LIST)
+        pickle_value below = p->stack[p->stack_count - 2];
+        if (below.type == PICKLE_LIST)
             put_items(p, below, p->stack_count - 1);
         else
             p->stack_count--;
@@ -413,25 +419,33 @@ static void unwind(pickle *p)
     }
 }
 
-bool pickle_read(pickle *out, const uint8_t *data, size_t size)
+hd_status pickle_read(pickle *out, const hd_pieces *pieces, const pickle_stream *stream, hd_error *err)
 {
-    assert(size <= PICKLE_SIZE_LIMIT);
-    *out = (pickle){.in = {.data = data, .size = size}, .root = {.type = PICKLE_NONE}};
+    *out = (pickle){.in = {.window.pieces = pieces, .size = pieces->size, .err = err}, .root = {.type = PICKLE_NONE}};
     pickle_input *in = &out->in;
+    if (stream) out->stream = *stream;
+    for (int i = 0; i < PICKLE_REUSED; i++) out->free_pieces[i] = HD_NONE;
     while (run_opcode(out)) {}
-    if (in->damaged) in->at = out->op_at;
+    in->at = in->damaged ? out->op_at : place(in);
     bool is_whole = !in->damaged && !in->truncated;
-    if (!is_whole) unwind(out);
-    if (out->stack_count) out->root = decode(out, out->stack[is_whole ? out->stack_count - 1 : 0]);
+    if (!is_whole && in->status == HD_OK) unwind(out);
+    if (out->stack_count) out->root = out->stack[is_whole ? out->stack_count - 1 : 0];
     free(out->stack);
     free(out->memo);
     free(out->marks);
+    out->stack = NULL;
+    out->memo = out->marks = NULL;
     hd_slots_deinit(&out->lists);
-    return !out->no_memory;
+    hd_slots_deinit(&out->text_slots);
+    hd_bytes_deinit(&out->line);
+    hd_window_deinit(&in->window);
+    return out->no_memory ? HD_NOMEM(err) : in->status;
 }
 
 void pickle_deinit(pickle *p)
 {
+    hd_arena_deinit(&p->arena);
+    free(p->texts);
     free(p->items);
     free(p->pieces);
     free(p->holders);
@@ -445,7 +459,7 @@ bool pickle_next(pickle_value *out, pickle_cursor *c, const pickle *p, pickle_va
     if (!c->begun) *c = (pickle_cursor){p->holders[holder.number].first, 0, true};
     if (c->piece == HD_NONE) return false;
     const pickle_piece *piece = &p->pieces[c->piece];
-    *out = decode(p, p->items[piece->first + c->at++]);
+    *out = p->items[piece->first + c->at++];
     if (c->at == piece->count) *c = (pickle_cursor){piece->next, 0, true};
     return true;
 }
@@ -460,8 +474,15 @@ void pickle_identity(uint64_t out[2], const pickle *p, pickle_value list)
 
 hd_string pickle_text(const pickle *p, pickle_value value)
 {
+    (void)p;
     if (value.type != PICKLE_TEXT) return (hd_string){"", 0};
-    return (hd_string){(const char *)p->in.data + value.bits, value.number};
+    return (hd_string){bytes_of(value), value.number};
+}
+
+uint64_t pickle_text_offset(const pickle *p, pickle_value text)
+{
+    (void)p;
+    return text.type == PICKLE_TEXT ? head_of(text)->offset : HD_OFFSET_NONE;
 }
 
 void pickle_find_all(pickle_value *out, const char *const *keys, size_t count, const pickle *p, pickle_value dict)
@@ -473,7 +494,7 @@ void pickle_find_all(pickle_value *out, const char *const *keys, size_t count, c
     while (pickle_next(&name, &c, p, dict) && pickle_next(&value, &c, p, dict)) {
         hd_string text = pickle_text(p, name);
         for (size_t i = 0; i < count; i++) {
-            if (strlen(keys[i]) == text.size && memcmp(text.data, keys[i], text.size) == 0) out[i] = value;
+            if (text.size && *text.data == *keys[i] && hd_string_is(text, keys[i])) out[i] = value;
         }
     }
 }

@@ -9,7 +9,7 @@
 #include "format/numbers.h"
 #include "trace/text.h"
 
-enum { JSON_DEPTH = 32, SHARING = 64 };
+enum { JSON_DEPTH = 32, SHARING = 64, JSON_LIMIT = 1 << 28 };
 enum {
     ESCAPED = 6,
     TEXT_LIMIT = (1 << 30) / ESCAPED
@@ -47,7 +47,8 @@ hd_status pickle_intern(pickle_reader *r, uint32_t *out, pickle_value v)
     size_t repaired;
     hd_string text = hd_stack_samples_utf8(&r->samples, &repaired, pickle_text(&r->pickle, v));
     *out = hd_builder_intern(r->builder, text.data, text.size);
-    return *out == HD_STRING_NONE ? HD_NOMEM(r->err) : pickle_count(r, PICKLE_TEXT_UTF8, repaired, v.bits);
+    return *out == HD_STRING_NONE ? HD_NOMEM(r->err)
+                                  : pickle_count(r, PICKLE_TEXT_UTF8, repaired, pickle_text_offset(&r->pickle, v));
 }
 
 static void put_json(pickle_reader *r, pickle_value v, int depth)
@@ -56,7 +57,7 @@ static void put_json(pickle_reader *r, pickle_value v, int depth)
     pickle_value item, value;
     bool first = true;
     double number;
-    uint64_t most = r->pickle.in.size + SHARING;
+    uint64_t most = r->pickle.in.size < JSON_LIMIT ? r->pickle.in.size + SHARING : JSON_LIMIT;
     if (depth > JSON_DEPTH || r->json.size > most || r->told / SHARING > most) {
         r->json.failed = true;
         return;
@@ -225,6 +226,11 @@ hd_status pickle_add_row(pickle_reader *r, hd_row *row)
 
 /* ---- the document ---- */
 
+bool pickle_is_gone(const pickle_reader *r, pickle_value v)
+{
+    return r->pickle.holders[v.number].is_gone;
+}
+
 bool pickle_is_open(const pickle_reader *r, pickle_value v)
 {
     return r->pickle.holders[v.number].is_open;
@@ -244,7 +250,8 @@ hd_status pickle_add_rest(pickle_reader *r, const char *without)
             r->leaves_frames = true;
             fine = make_json(r, value);
             r->leaves_frames = false;
-            HD_TRY(pickle_count(r, fine ? PICKLE_METADATA_CUT : PICKLE_ARGUMENT_LOST, 1, key.bits));
+            HD_TRY(pickle_count(r, fine ? PICKLE_METADATA_CUT : PICKLE_ARGUMENT_LOST, 1,
+                                pickle_text_offset(&r->pickle, key)));
         }
         if (fine) hd_builder_metadata(r->builder, id, hd_builder_intern(r->builder, r->json.data, r->json.size), true);
     }
@@ -271,12 +278,19 @@ hd_status pickle_reader_open(pickle_reader *r, hd_builder *builder, hd_input *in
     return hd_stack_samples_open(&r->samples, builder, input, stage, codes, options, err);
 }
 
-hd_status pickle_reader_read(pickle_reader *r, const hd_bytes *bytes, const char *title)
+hd_status pickle_reader_read(pickle_reader *r, const hd_pieces *pieces, const pickle_stream *stream, const char *title)
 {
-    if (!pickle_read(&r->pickle, bytes->data, bytes->size)) return HD_NOMEM(r->err);
+    pickle_deinit(&r->pickle);
+    r->work = r->told = 0;
+    HD_TRY(pickle_read(&r->pickle, pieces, stream, r->err));
+    if (r->pickle.root.type == PICKLE_DICT) return HD_OK;
+    return hd_error_set(r->err, HD_ERR_DAMAGED, NULL, r->pickle.in.at, "the pickle is not a %s: it is not a dict",
+                        title);
+}
+
+hd_status pickle_reader_check(pickle_reader *r)
+{
     const pickle *p = &r->pickle;
-    if (p->root.type != PICKLE_DICT)
-        return hd_error_set(r->err, HD_ERR_DAMAGED, NULL, p->in.at, "the pickle is not a %s: it is not a dict", title);
     HD_TRY(pickle_count(r, PICKLE_TRUNCATED, p->in.truncated, p->in.at));
     HD_TRY(pickle_count(r, PICKLE_DAMAGED, p->in.damaged, p->in.at));
     return pickle_count(r, PICKLE_OBJECT_SKIPPED, p->opaque, p->opaque_at);

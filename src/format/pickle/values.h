@@ -3,9 +3,9 @@
  * In: the pickle of a dict. Out: rows whose arguments are its values, and its members as top-level keys. Values may be
  * shared, so that following each could take time without end: a reader visits at most 64 times the bytes of its input.
  *
- *     pickle_reader_open(&r, builder, …);     pickle_reader_read(&r, &bytes, "memory snapshot");
+ *     pickle_reader_open(&r, builder, …);     pickle_reader_read(&r, &pieces, NULL, "memory snapshot");
  *     r.arg_count = 0;  pickle_add_value(&r, "size", 0, v);  pickle_add_stack(&r, frames);  pickle_add_row(&r, &row);
- *     pickle_reader_finish(&r, bytes.size);   pickle_reader_close(&r);
+ *     pickle_reader_finish(&r, pieces.size);  pickle_reader_close(&r);
  */
 #ifndef HD_FORMAT_PICKLE_VALUES_H
 #define HD_FORMAT_PICKLE_VALUES_H
@@ -47,8 +47,11 @@ typedef struct pickle_reader {
 
 hd_status pickle_reader_open(pickle_reader *r, hd_builder *builder, hd_input *input, const char *stage,
                              const hd_stack_code *codes, const hd_read_options *options, hd_error *err);
-/* The bytes must remain. DAMAGED: not the pickle of a dict, or strict. */
-hd_status pickle_reader_read(pickle_reader *r, const hd_bytes *bytes, const char *title);
+/* stream NULL: none. May be called again, then the values of the first time are no more. DAMAGED: not the pickle of a
+ * dict. */
+hd_status pickle_reader_read(pickle_reader *r, const hd_pieces *pieces, const pickle_stream *stream, const char *title);
+/* Counts damage of the pickle. DAMAGED: strict. */
+hd_status pickle_reader_check(pickle_reader *r);
 /* Times are Unix time. */
 hd_status pickle_reader_finish(pickle_reader *r, uint64_t input_bytes);
 void pickle_reader_close(pickle_reader *r);
@@ -62,6 +65,8 @@ bool pickle_afford(pickle_reader *r, pickle_value v);
 bool pickle_is_spent(const pickle_reader *r);
 /* The number of items of a list, without visiting each. */
 uint32_t pickle_item_count(const pickle_reader *r, pickle_value list);
+/* Whether its items were streamed before. */
+bool pickle_is_gone(const pickle_reader *r, pickle_value v);
 /* Whether the pickle ended within this list or dict. */
 bool pickle_is_open(const pickle_reader *r, pickle_value v);
 int64_t pickle_int_or(pickle_value v, int64_t otherwise);

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
-enum { HEADER = 100, INTERIOR = 5, LEAF = 13, DEPTH = 24, RECORD_LIMIT = 64 << 20 };
+enum { HEADER = 100, INTERIOR = 5, LEAF = 13, DEPTH = 24 };
 
 static uint32_t be16(const uint8_t *p)
 {
@@ -182,6 +182,11 @@ hd_status sq_file_leaves(sq_leaves *out, sq_file *file, const sq_table *table, h
 {
     const sq_page root = {table->root, INT64_MIN, INT64_MAX};
     *out = (sq_leaves){.damage.offset = HD_OFFSET_NONE};
+    if (table->by_library) { /* all rows are one */
+        out->pages = calloc(1, sizeof *out->pages);
+        out->count = out->capacity = 1;
+        return out->pages ? HD_OK : HD_NOMEM(err);
+    }
     uint8_t *buffers = malloc(2 * (size_t)DEPTH * file->page_size);
     if (!buffers) return HD_NOMEM(err);
     hd_status status = HD_OK;
@@ -280,7 +285,9 @@ static bool parse_record(sq_cursor *c, const uint8_t *data, uint64_t size)
 void sq_cursor_begin(sq_cursor *c, sq_file *file, const sq_table *table, const sq_page *pages, size_t count)
 {
     c->file = file;
+    c->table = table;
     c->columns = table->column_count;
+    sq_library_rewind(c);
     c->rowid_column = table->rowid_column;
     c->defaults = table->defaults;
     c->pages = pages;
@@ -293,6 +300,7 @@ void sq_cursor_begin(sq_cursor *c, sq_file *file, const sq_table *table, const s
 
 void sq_cursor_deinit(sq_cursor *c)
 {
+    sq_library_rewind(c);
     hd_window_deinit(&c->window);
     hd_window_deinit(&c->overflow);
     hd_bytes_deinit(&c->payload);
@@ -342,7 +350,7 @@ static bool parse_cell(hd_status *out_status, sq_cursor *c, hd_error *err)
     uint64_t size, rowid;
     const uint8_t *end = c->page + file->usable, *at = varint(&size, c->page + place, end);
     if (at) at = varint(&rowid, at, end);
-    if (!at || size > RECORD_LIMIT) return false;
+    if (!at || size > SQ_RECORD_LIMIT) return false;
     c->rowid = (int64_t)rowid;
     uint64_t kept = local_size(file, size);
     if (kept + (kept < size ? 4 : 0) > (uint64_t)(end - at)) return false;
@@ -353,6 +361,7 @@ static bool parse_cell(hd_status *out_status, sq_cursor *c, hd_error *err)
 
 hd_status sq_cursor_next(sq_cursor *c, hd_error *err)
 {
+    if (c->table->by_library) return sq_library_next(c, err);
     for (;;) {
         hd_status status = HD_OK;
         if (!c->page || c->cell == c->cells) {
@@ -377,7 +386,7 @@ static bool is_text(const sq_value *value, const char *text)
     return value->type == SQ_TEXT && value->size == strlen(text) && memcmp(value->data, text, value->size) == 0;
 }
 
-static void free_table(sq_table *table)
+void sq_table_deinit(sq_table *table)
 {
     for (uint32_t i = 0; i < table->column_count; i++) free(table->columns[i]);
     free(table->columns);
@@ -429,12 +438,13 @@ static hd_status add_table(sq_file *file, const sq_cursor *cursor, hd_error *err
         file->schema_repaired += kind == ROW_TABLE_OF_OTHER_TYPE;
         return HD_OK;
     }
-    free_table(&table);
+    sq_table_deinit(&table);
     if (no_memory || fine) return HD_NOMEM(err);
     if (is_other_kind)
         file->unreadable++;
     else
         note_damage(&file->damage, &file->damage.rows, cursor->page_offset);
+    file->not_understood += !is_other_kind;
     return HD_OK;
 }
 
@@ -473,10 +483,7 @@ static hd_status read_header(sq_file *file, hd_error *err)
         return hd_error_set(err, HD_ERR_DAMAGED, NULL, 16, "is not an SQLite file: its pages would have %u bytes",
                             file->page_size);
     file->usable = file->page_size - head[20];
-    if (be32(head + 56) > 1)
-        return hd_error_set(err, HD_ERR_UNSUPPORTED, NULL, 56,
-                            "is an SQLite file with text in UTF-16, which no profiler writes: "
-                            "`sqlite3 FILE .dump | sqlite3 NEW` makes one in UTF-8");
+    file->is_utf16 = be32(head + 56) > 1;
     uint64_t pages = file->pieces.size / file->page_size;
     file->page_count = pages > UINT32_MAX ? UINT32_MAX : (uint32_t)pages;
     if (file->page_count == 0)
@@ -509,20 +516,44 @@ static void look_beside(sq_file *file, const char *path)
     file->has_journal = has_pages_beside(path, "-journal", journal, sizeof journal, 28);
 }
 
+/* Without SQLite, or of a file that it refuses, these tables are lost. */
+static void drop_unreadable(sq_file *file)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < file->table_count; i++) {
+        sq_table *table = &file->tables[i];
+        if (!table->is_without_rowid || table->by_library) {
+            file->tables[count++] = *table;
+            continue;
+        }
+        sq_table_deinit(table);
+        file->unreadable++;
+    }
+    file->table_count = count;
+}
+
 hd_status sq_file_open(sq_file *out, hd_input *input, hd_error *err)
 {
+    const char *path = hd_input_file(input);
     *out = (sq_file){.damage.offset = HD_OFFSET_NONE};
-    look_beside(out, hd_input_file(input));
+    look_beside(out, path);
     HD_TRY(hd_pieces_open(&out->pieces, input, err));
     HD_TRY(read_header(out, err));
-    HD_TRY(read_schema(out, err));
+    if (!out->is_utf16) HD_TRY(read_schema(out, err));
+    sq_library_take(out, path);
+    drop_unreadable(out);
     if (out->table_count) return HD_OK;
+    if (out->is_utf16)
+        return hd_error_set(err, HD_ERR_UNSUPPORTED, NULL, 56,
+                            "is an SQLite file with text in UTF-16 that cannot be read: "
+                            "`sqlite3 FILE .dump | sqlite3 NEW` makes one in UTF-8");
     return hd_error_set(err, HD_ERR_DAMAGED, NULL, 0, "is an SQLite file in which not one table can be read");
 }
 
 void sq_file_close(sq_file *file)
 {
-    for (size_t i = 0; i < file->table_count; i++) free_table(&file->tables[i]);
+    sq_library_close(file);
+    for (size_t i = 0; i < file->table_count; i++) sq_table_deinit(&file->tables[i]);
     free(file->tables);
     free((void *)file->seen);
     hd_pieces_close(&file->pieces);

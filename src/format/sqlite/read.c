@@ -208,9 +208,17 @@ static void add_losses(sq_reader *reader, const sq_worker *w)
     reader->texts_missing += w->texts_missing;
 }
 
+static uint64_t count_virtual(const sq_file *file)
+{
+    uint64_t count = 0;
+    for (size_t t = 0; t < file->table_count; t++) count += file->tables[t].virtual_count;
+    return count;
+}
+
 static hd_status account(sq_reader *reader, hd_error *err)
 {
     const sq_file *file = reader->file;
+    HD_TRY(sq_library_unchanged(file, err));
     for (unsigned i = 0; i < reader->worker_count; i++) add_losses(reader, &reader->workers[i]);
     if (reader->rows != reader->events + reader->lost + reader->placed)
         return hd_error_set(err, HD_ERR_INTERNAL, NULL, HD_OFFSET_NONE, "rows of tables are not all accounted for");
@@ -220,8 +228,11 @@ static hd_status account(sq_reader *reader, hd_error *err)
     note(reader, "sqlite.row-damaged", HD_LEDGER_LOSS, damage.rows, damage.offset, HD_STRING_NONE);
     note(reader, "sqlite.default-unread", HD_LEDGER_LOSS, damage.defaults, HD_OFFSET_NONE, HD_STRING_NONE);
     note(reader, "sqlite.table-unread", HD_LEDGER_LOSS, file->unreadable, HD_OFFSET_NONE, HD_STRING_NONE);
-    note(reader, "sqlite.wal-unread", HD_LEDGER_LOSS, file->has_wal, HD_OFFSET_NONE, HD_STRING_NONE);
-    note(reader, "sqlite.journal-unread", HD_LEDGER_LOSS, file->has_journal, HD_OFFSET_NONE, HD_STRING_NONE);
+    note(reader, "sqlite.column-unread", HD_LEDGER_LOSS, count_virtual(file), HD_OFFSET_NONE, HD_STRING_NONE);
+    bool is_alone = !file->library; /* what is next to the file is not read */
+    note(reader, "sqlite.wal-unread", HD_LEDGER_LOSS, is_alone && file->has_wal, HD_OFFSET_NONE, HD_STRING_NONE);
+    note(reader, "sqlite.journal-unread", HD_LEDGER_LOSS, is_alone && file->has_journal, HD_OFFSET_NONE,
+         HD_STRING_NONE);
     note(reader, "sqlite.schema-repaired", HD_LEDGER_REPAIR, file->schema_repaired, HD_OFFSET_NONE, HD_STRING_NONE);
     note(reader, "sqlite.text-not-utf8", HD_LEDGER_REPAIR, reader->text_repairs, HD_OFFSET_NONE, HD_STRING_NONE);
     note(reader, "sqlite.arguments-lost", HD_LEDGER_LOSS, reader->arguments_lost, HD_OFFSET_NONE, HD_STRING_NONE);

@@ -3,7 +3,7 @@
  * A column begins after the first parenthesis or a comma at its level, unless that begins a constraint of the table;
  * its name is its first token. INTEGER PRIMARY KEY is the rowid itself. Columns GENERATED and not STORED are in no
  * record. A constant DEFAULT is kept, since records from before an ALTER TABLE … ADD COLUMN have that value; no
- * expression is evaluated. Tables WITHOUT ROWID are b-trees of another kind, which no profiler is known to write.
+ * expression is evaluated. Tables WITHOUT ROWID are b-trees of another kind. SQLite reads what is not read here.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -376,8 +376,9 @@ static bool add_default(sq_table *table, char *room, const said *about)
     if (!table->defaults) table->defaults = calloc(SQ_COLUMN_LIMIT, sizeof *table->defaults);
     if (!table->defaults) return false;
     bool fits = about->fallback.size <= DEFAULT_BYTES - table->default_bytes;
-    table->defaults[table->column_count] =
-        fits ? make_default(room, &about->fallback, &about->type) : (sq_default){.is_unread = true};
+    sq_default *out = &table->defaults[table->column_count];
+    *out = fits ? make_default(room, &about->fallback, &about->type) : (sq_default){.is_unread = true};
+    table->is_partial |= out->is_unread;
     if (fits) table->default_bytes += (uint32_t)about->fallback.size;
     return true;
 }
@@ -439,7 +440,10 @@ bool sq_schema_parse(sq_table *table, bool *out_memory, bool *out_other, const c
         if (l.kind != 'w' && l.kind != '"') return false;
         take_token(&l);
         said about = take_definition(&l);
-        if (about.is_generated && !about.is_stored) continue;
+        if (about.is_generated && !about.is_stored) {
+            table->virtual_count++;
+            continue;
+        }
         *out_other = table->column_count == SQ_COLUMN_LIMIT;
         if (*out_other) return false;
         if (!add_column(table, &name, &about)) {
@@ -448,6 +452,7 @@ bool sq_schema_parse(sq_table *table, bool *out_memory, bool *out_other, const c
         }
     } while (l.kind == ',');
     if (l.kind != ')') return false;
-    *out_other = is_without_rowid(&l);
-    return !*out_other;
+    table->is_without_rowid = is_without_rowid(&l);
+    table->is_partial |= table->is_without_rowid || table->virtual_count;
+    return true;
 }

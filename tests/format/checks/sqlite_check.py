@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """sqlite_check.py - what SQLite itself makes of a database is what Heddle reads, or Heddle says that it lost something
 
-Names of columns and tables know no case. Pages in a log or a hot journal beside the file count: they are a loss.
+Names of columns and tables know no case. Pages in a log or a hot journal next to the file count.
 """
 import argparse
 import json
 import os
+import random
 import shutil
 import sqlite3
 import subprocess
@@ -14,6 +15,8 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(1, str(Path(__file__).resolve().parents[1] / "makers"))
+sys.path.insert(1, str(Path(__file__).resolve().parents[2]))
+from rounds import rounds, seed as first_seed  # noqa: E402
 from rocpd_fixtures import GUIDS, V3, create, tables, v3_rows  # noqa: E402
 
 parser = argparse.ArgumentParser()
@@ -79,8 +82,20 @@ def check_unknown(folder):
         assert shown.endswith(" …") == (len(listed) < count) and len(listed) >= min(count, 3), shown
 
 
+def kernels(path):
+    """Of Heddle, and of SQLite in a copy, which may change it."""
+    got = [tuple(row.values()) for row in heddle("query", "--json", path, "SELECT ts, dur, correlation FROM slice ORDER BY ts")]
+    with tempfile.TemporaryDirectory() as place:
+        for beside in path.parent.glob(path.name + "*"):
+            shutil.copy(beside, place)
+        db = sqlite3.connect(Path(place) / path.name)
+        want = db.execute("SELECT start, end - start, correlationId FROM CUPTI_ACTIVITY_KIND_KERNEL ORDER BY start").fetchall()
+        db.close()
+    return got, want
+
+
 def check_beside(folder):
-    """Copies of what a writer that still runs has on disk: as if it were killed then."""
+    """Copies of what a writer that still runs has on disk: as if it were killed then. SQLite reads them, and none of them changes."""
     columns = "start,end,deviceId,contextId,streamId,correlationId,demangledName"
     for mode, suffix, code in [("wal", "-wal", "sqlite.wal-unread"), ("delete", "-journal", "sqlite.journal-unread")]:
         path, copy = folder / f"{mode}.sqlite", folder / f"{mode}-copy.sqlite"
@@ -94,10 +109,18 @@ def check_beside(folder):
         if mode == "wal":
             db.execute("COMMIT")
         shutil.copy(path, copy)
-        assert code not in losses(copy), f"{mode}: a loss without a file beside it"
-        shutil.copy(f"{path}{suffix}", f"{copy}{suffix}")
-        assert losses(copy).get(code) == 1, f"{mode}: {losses(copy)}"
-        Path(f"{copy}{suffix}").write_bytes(bytes(4096))  # its header was erased: PRAGMA journal_mode=persist
+        beside = Path(f"{copy}{suffix}")
+        shutil.copy(f"{path}{suffix}", beside)
+        before = copy.read_bytes(), beside.read_bytes()
+        got, want = kernels(copy)
+        assert got == want and len(want) == (8002 if mode == "wal" else 2) and not losses(copy), f"{mode}: {len(got)}, SQLite reads {len(want)}"
+        assert (copy.read_bytes(), beside.read_bytes()) == before and sorted(folder.glob(copy.name + "*")) == [copy, beside], f"{mode}: a file changed"
+        copy.write_bytes(copy.read_bytes().replace(b"CREATE TABLE StringIds", b"CREATE TABLE StringId("))
+        beside.write_bytes(beside.read_bytes().replace(b"CREATE TABLE StringIds", b"CREATE TABLE StringId("))
+        if mode == "delete":  # SQLite refuses it: what it would have read is a loss
+            assert losses(copy).get(code) == 1, f"{mode}: {losses(copy)}"
+        shutil.copy(path, copy)
+        beside.write_bytes(bytes(4096))  # its header was erased: PRAGMA journal_mode=persist
         assert code not in losses(copy), f"{mode}: a loss for a file that was erased"
         db.close()
 
@@ -191,7 +214,7 @@ def arguments(path):
 
 
 def written(value):
-    return value.hex() if isinstance(value, bytes) else value
+    return value.hex() if isinstance(value, bytes) else "Infinity" if value == float("inf") else value
 
 
 def check_defaults(folder):
@@ -234,8 +257,103 @@ def check_other_defaults(folder):
             run = subprocess.run([HEDDLE, "info", path], capture_output=True, text=True)
             assert run.returncode == 1 and "no profiler that is known" in run.stderr, f"{text[:20]}: {run}"
         else:
-            assert losses(path) == {"sqlite.default-unread": 2}, f"{text[:20]}: {losses(path)}"
-            assert arguments(path) == {(100, 1): 8, (300, 1): 8}, text[:20]
+            want = {(100, 1): 8, (300, 1): 8}
+            try:
+                db = sqlite3.connect(path)
+                rows = db.execute('SELECT start, "c""2" FROM CUPTI_ACTIVITY_KIND_KERNEL').fetchall()
+                want |= {(start, 2): written(value) for start, value in rows if value is not None}
+                lost = {}
+            except sqlite3.Error:  # a text that SQLite refuses
+                lost = {"sqlite.default-unread": 2}
+            db.close()
+            assert losses(path) == lost, f"{text[:20]}: {losses(path)}"
+            assert arguments(path) == want, text[:20]
+
+
+# Columns of a table, and what is behind them, as a program might write them; and what ALTER TABLE adds later.
+KEYS = ["correlationId INTEGER PRIMARY KEY|)", "correlationId INT PRIMARY KEY|)", "'correlationId' \"INTEGER\" PRIMARY KEY DESC|)", "correlationId|, PRIMARY KEY(correlationId))",
+        "correlationId INTEGER|, PRIMARY KEY([correlationId] DESC))", "correlationId INTEGER|, PRIMARY KEY(correlationId)) WITHOUT ROWID",
+        "correlationId TEXT NOT NULL|, UNIQUE(correlationId, start))", "correlationId REAL|, PRIMARY KEY(start, correlationId)) WITHOUT ROWID",
+        "correlationId INTEGER CHECK(correlationId > 0)|) STRICT"]
+ADDED = ["INTEGER DEFAULT 42", "TEXT DEFAULT 'abc'", "REAL DEFAULT 7", "DEFAULT -1.5", "AS (correlationId * 2 + start)", "TEXT AS ('k' || correlationId || \"c\"\"0\") VIRTUAL",
+         "REAL DEFAULT 1e300", "DEFAULT x'00ff'", "TEXT DEFAULT 'größe'", "INTEGER AS (CASE WHEN start > 200 THEN 5 END)", "DOUBLE AS (correlationId)"]
+FUNCTIONS = ["AS (abs(correlationId))", "AS (hex(zeroblob(correlationId)))", "AS (correlationId LIKE '1%')"]
+
+
+def make_random(path, rng):
+    """A database of an Nsight Systems export, and how many columns have functions, which are not computed."""
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("PRAGMA synchronous=OFF")
+    db.execute(f"PRAGMA page_size={rng.choice([512, 1024, 4096, 65536])}")
+    db.execute(f"PRAGMA encoding='{rng.choice(['UTF-8', 'UTF-8', 'UTF-16le', 'UTF-16be'])}'")
+    db.execute(f"PRAGMA auto_vacuum={rng.randrange(3)}")
+    mode = rng.choice(["delete", "wal", "wal", "persist", "truncate"])
+    db.execute(f"PRAGMA journal_mode={mode}")
+    db.execute(rng.choice(["CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT)", "CREATE TABLE StringIds(value TEXT, id INT PRIMARY KEY) WITHOUT ROWID"]))
+    db.executemany("INSERT INTO StringIds(id, value) VALUES(?,?)", [(3, "scan"), (4, "größe ✓ 𝄞")])
+    key, behind = rng.choice(KEYS).split("|")
+    types = [" INTEGER"] * 6 if "STRICT" in behind else rng.choices(["", " INTEGER", " INT", " BIGINT", " NUMERIC"], k=6)
+    names = ["start", "end", "deviceId", "contextId", "streamId", "demangledName"]
+    places = [f"{name}{kind}" for name, kind in zip(names, types)]
+    places.insert(rng.randrange(7), key)
+    db.execute(f"CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL({', '.join(places)}{behind}")
+    lost = 0
+
+    def insert(first, count):
+        for n in range(first, first + count):
+            db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL(start,end,deviceId,contextId,streamId,demangledName,correlationId) VALUES(?,?,0,1,?,?,?)",
+                       (100 + 10 * n, 100 + 10 * n + rng.randrange(1, 9), rng.randrange(7, 9), rng.choice([3, 4]), n * 3))
+    insert(1, rng.randrange(1, 60))
+    added = rng.sample(ADDED, rng.randrange(5)) + (rng.sample(FUNCTIONS, 1) if rng.random() < 0.2 else [])
+    for n, column in enumerate(["INTEGER DEFAULT 1"] + added):
+        if "STRICT" in behind and column.split()[0] in ("DEFAULT", "AS", "DOUBLE"):
+            continue
+        db.execute(f'ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL ADD COLUMN "c""{n}" {column}')
+        lost += column in FUNCTIONS
+    insert(61, rng.randrange(30))
+    if mode == "wal" and rng.random() < 0.5:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    db.execute("BEGIN")
+    insert(91, rng.randrange(300))
+    db.execute(rng.choice(["COMMIT", "COMMIT", "ROLLBACK"]))
+    if mode != "wal" and rng.random() < 0.5:  # a transaction that never ends, in part in the file already
+        db.execute("PRAGMA cache_size=1")
+        db.execute("PRAGMA cache_spill=1")
+        db.execute("BEGIN")
+        db.execute("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET deviceId = 5")
+        insert(400, 200)
+    return db, lost
+
+
+def check_generated(folder):
+    """Databases of all forms: rows and arguments are those of SQLite."""
+    rng = random.Random(first_seed(random.randrange(1, 1 << 31)))
+    for at in range(rounds(24)):
+        path, copy = folder / f"generated{at}.sqlite", folder / f"generated{at}-copy.sqlite"
+        db, lost = make_random(path, rng)
+        for suffix in ("", "-wal", "-journal"):
+            if os.path.exists(f"{path}{suffix}"):
+                shutil.copy(f"{path}{suffix}", f"{copy}{suffix}")
+        db.close()
+        names, got = arguments(copy), heddle("query", "--json", copy, "SELECT ts, name, dur, correlation FROM slice ORDER BY ts")
+        assert losses(copy) == ({"sqlite.column-unread": lost} if lost else {}), f"{at}: {losses(copy)}"
+        db = sqlite3.connect(copy)
+        want = db.execute("SELECT start, s.value, end - start, CAST(correlationId AS INTEGER) FROM CUPTI_ACTIVITY_KIND_KERNEL JOIN StringIds s ON s.id = demangledName "
+                          "ORDER BY start").fetchall()
+        assert [tuple(row.values()) for row in got] == want, f"{at}: {len(got)} rows, SQLite reads {len(want)}"
+        values = {}
+        for name, hidden, sql in db.execute("SELECT x.name, x.hidden, m.sql FROM pragma_table_xinfo('CUPTI_ACTIVITY_KIND_KERNEL') x, sqlite_master m WHERE "
+                                            "m.name = 'CUPTI_ACTIVITY_KIND_KERNEL' AND x.name LIKE 'c\"%'").fetchall():
+            quoted = name.replace('"', '""')
+            if hidden == 2 and any(f'"{quoted}" {text}' in sql for text in FUNCTIONS):
+                continue
+            for start, value in db.execute(f'SELECT start, "{quoted}" FROM CUPTI_ACTIVITY_KIND_KERNEL'):
+                if value is not None:
+                    values[start, int(name[2:])] = written(value)
+        db.close()
+        wrong = [(key, names.get(key), values.get(key)) for key in names.keys() | values.keys() if names.get(key) != values.get(key)]
+        assert not wrong, f"{at}: {wrong[:5]} of {len(values)}"
+        path.unlink()
 
 
 def check_sums(folder):
@@ -270,3 +388,4 @@ with tempfile.TemporaryDirectory() as place:
     check_defaults(Path(place))
     check_other_defaults(Path(place))
     check_sums(Path(place))
+    check_generated(Path(place))
