@@ -56,8 +56,8 @@ static const cli_option options[] = {
      .min = 1,
      .max = 1e15,
      .field = offsetof(struct report_options, rows),
-     .help = "the first N rows of each table; default: 20 as text, else all. A report with its own --rows "
-             "uses that"},
+     .help = "the first N rows of each table; default: as text 20, divided among devices and steps, else all. A report "
+             "with its own --rows uses that"},
     {.name = "all",
      .letter = 'a',
      .kind = CLI_FLAG,
