@@ -456,6 +456,7 @@ static const hd_option_about options[] = {
     {"from", HD_OPTION_TIME, NULL, "begin at this time after the first event: 1.5s, 250ms, 10us, 4ns, or 10%",
      offsetof(path_options, gpu.from)},
     {"until", HD_OPTION_TIME, NULL, "end there", offsetof(path_options, gpu.until)},
+    GPU_OPTION_STEPS(path_options, gpu.steps),
     {0},
 };
 
