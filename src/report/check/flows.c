@@ -1,8 +1,8 @@
 /* flows.c - flows that lack an end, run backward, or bind to no slice (report/flows.h) */
 #include "report/flows.h"
-#include "trace/lazy.h"
 #include "base/error.h"
 #include "report/check/check.h"
+#include "trace/lazy.h"
 
 /* The slices of the check, lane by lane. */
 typedef struct span_walk {
