@@ -547,7 +547,7 @@ static hd_status run_job(report_run *r, cli_run *run)
         status = run_report(r, run, r->asked->abouts[i], &(hd_report_input){.job = job, .gpus = r->gpus}, r->job);
     }
     if (r->asked->job && !r->format && status == HD_OK)
-        cli_print(run, "%smore: heddle stragglers FILE..., heddle summary FILE, heddle view FILE...\n",
+        cli_print(run, "%smore: heddle imbalance, stragglers, view FILE...; heddle summary FILE\n",
                   run->is_terminal && !chosen->all ? "" : "\n");
     if (job != r->asked->job) hd_job_free(job);
     return status;
