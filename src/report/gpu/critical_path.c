@@ -359,7 +359,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 static const hd_report_column path_columns[] = {
     GPU_COLUMNS_RANK,
     {"start", HD_VALUE_TIME, "when it begins"},
-    {"length", HD_VALUE_DURATION, "of the path: exactly that of the time that is looked at"},
+    {"length", HD_VALUE_DURATION, "of the path, which is that of its window, exactly"},
     {"pieces", HD_VALUE_COUNT, "of which it is made"},
     {0},
 };
