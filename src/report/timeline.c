@@ -430,7 +430,7 @@ static const hd_report_column names_columns[] = {
 static const hd_report_table_about tables[] = {
     {"window", "one row: the time that is shown, in so many columns", window_columns},
     {"rows", "the busiest rows, those of GPUs first", rows_columns, HD_CHART_BARS, "process,name,pid,tid", "busy"},
-    {"cells", "a row per row and column that is busy", cells_columns},
+    {"cells", "which columns of each row are busy, and with what", cells_columns},
     {"names", "the names on the rows that are shown, most time first", names_columns, HD_CHART_BARS, "name", "time"},
     {0},
 };
