@@ -63,8 +63,8 @@ static bool is_empty(const hd_table *table, size_t column)
 
 /* ---- rows of devices and steps ---- */
 
-/* Tables by device and step are sorted by their first columns: rank, device and process where there is one, step,
- * step_start. Returns the place of the last, 0 for other tables. */
+/* Tables by device (or rank) and step are sorted by their first columns: rank, device and process, step, step_start.
+ * Returns the place of the last; 0: another table. */
 static size_t step_column(const hd_table *table)
 {
     static const char *const keys[] = {"rank", "device", "process", "step", "step_start"};
@@ -108,11 +108,10 @@ const char *cli_table_groups(size_t *out_count, const hd_table *table)
         devices += begins_device(table, row, step);
         *out_count += begins_group(table, row, step);
     }
-    const bool steps = *out_count > devices;
-    return devices > 1 && steps ? ", for each device and step"
-           : devices > 1        ? ", for each device"
-           : steps              ? ", for each step"
-                                : "";
+    static const char *const words[2][4] = {{"", ", for each rank", ", for each step", ", for each rank and step"},
+                                            {"", ", for each device", ", for each step", ", for each device and step"}};
+    enum { WITHOUT_DEVICES = 2 };
+    return words[step > WITHOUT_DEVICES][(devices > 1) + 2 * (*out_count > devices)];
 }
 
 bool cli_table_names_steps(const hd_table *table)
