@@ -38,21 +38,25 @@ bool report_text_option(char out[64], const cli_run *run, const char *report, co
 static void print_table(const report_text *t, const hd_table *table)
 {
     const char *name = hd_table_name(table);
-    size_t rows = hd_table_row_count(table);
+    char text[HD_VALUE_TEXT_BYTES], meaning[512];
+    size_t rows = hd_table_row_count(table), groups, picked[REPORT_ROWS_SHOWN];
     uint64_t most = t->rows ? t->rows : REPORT_ROWS_SHOWN;
     hd_table *shown;
-    char text[HD_VALUE_TEXT_BYTES];
     /* A line that says that there is one more would take the place of that row. */
-    size_t first = t->all || most + 1 >= rows ? rows : (size_t)most;
-    if (cli_table_without(&shown, table, "", t->start_ns, &t->run->err) != HD_OK) return;
-    cli_print_heading(t->run, name, report_table_of(t->about, name, strlen(name))->meaning);
+    const bool whole = t->all || most + 1 >= rows, pick = !whole && !t->rows;
+    const size_t count = pick ? cli_table_pick(picked, table, REPORT_ROWS_SHOWN) : whole ? rows : (size_t)most;
+    const char *hidden = cli_table_names_steps(table) ? "step_start" : "";
+    if (cli_table_rows(&shown, table, hidden, t->start_ns, pick ? picked : NULL, count, &t->run->err) != HD_OK) return;
+    snprintf(meaning, sizeof meaning, "%s%s", report_table_of(t->about, name, strlen(name))->meaning,
+             cli_table_groups(&groups, table));
+    cli_print_heading(t->run, name, meaning);
     if (cli_is_findings(table))
-        cli_print_findings(t->run, table, first);
+        cli_print_findings(t->run, table, count);
     else
-        report_print_rows(t->run, shown, first);
-    if (first < rows)
+        report_print_rows(t->run, shown, count);
+    if (count < rows)
         cli_print(t->run, "%s  … %s more rows; --rows, --all%s\n", cli_style(t->run, CLI_DIM),
-                  hd_text_count(text, rows - first), cli_style(t->run, CLI_PLAIN));
+                  hd_text_count(text, rows - count), cli_style(t->run, CLI_PLAIN));
     hd_table_free(shown);
 }
 

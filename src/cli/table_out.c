@@ -13,24 +13,12 @@ static int64_t since(int64_t time_ns, int64_t start_ns)
 
 static void copy_cell(hd_table_builder *b, const hd_table *table, size_t row, size_t column, int64_t start_ns)
 {
-    size_t size;
-    if (hd_table_is_null(table, row, column)) {
+    if (hd_table_is_null(table, row, column))
         hd_table_add_null(b);
-        return;
-    }
-    switch (hd_table_get_column(table, column)->type) {
-    case HD_VALUE_STRING: {
-        const char *text = hd_table_get_string(&size, table, row, column);
-        hd_table_add_string(b, text, size);
-        break;
-    }
-    case HD_VALUE_COUNT:
-    case HD_VALUE_BYTES: hd_table_add_count(b, hd_table_get_count(table, row, column)); break;
-    case HD_VALUE_DECIMAL: hd_table_add_decimal(b, hd_table_get_decimal(table, row, column)); break;
-    case HD_VALUE_BOOL: hd_table_add_bool(b, hd_table_get_bool(table, row, column)); break;
-    case HD_VALUE_TIME: hd_table_add_int(b, since(hd_table_get_int(table, row, column), start_ns)); break;
-    default: hd_table_add_int(b, hd_table_get_int(table, row, column)); break;
-    }
+    else if (hd_table_get_column(table, column)->type == HD_VALUE_TIME)
+        hd_table_add_int(b, since(hd_table_get_int(table, row, column), start_ns));
+    else
+        hd_table_add_cell(b, table, row, column);
 }
 
 /* The number of a collective, which where the trace has none is a step's and a place in it: the latter. */
@@ -73,7 +61,95 @@ static bool is_empty(const hd_table *table, size_t column)
     return row == hd_table_row_count(table);
 }
 
+/* ---- rows of devices and steps ---- */
+
+/* Tables by device (or rank) and step are sorted by their first columns: rank, device and process, step, step_start.
+ * Returns the place of the last; 0: another table. */
+static size_t step_column(const hd_table *table)
+{
+    static const char *const keys[] = {"rank", "device", "process", "step", "step_start"};
+    const size_t last = hd_table_find_column(table, "step_start");
+    size_t column = 0, columns = hd_table_column_count(table);
+    for (size_t key = 0; key < sizeof keys / sizeof *keys && column < columns; key++)
+        column += strcmp(hd_table_get_column(table, column)->name, keys[key]) == 0;
+    return last < columns && column == last + 1 ? last : 0;
+}
+
+static bool is_equal(const hd_table *table, size_t a, size_t b, size_t column)
+{
+    size_t size, other;
+    if (hd_table_is_null(table, a, column) || hd_table_is_null(table, b, column))
+        return hd_table_is_null(table, a, column) == hd_table_is_null(table, b, column);
+    if (hd_table_get_column(table, column)->type != HD_VALUE_STRING)
+        return hd_table_get_int(table, a, column) == hd_table_get_int(table, b, column);
+    const char *text = hd_table_get_string(&size, table, a, column);
+    const char *next = hd_table_get_string(&other, table, b, column);
+    return size == other && memcmp(text, next, size) == 0;
+}
+
+static bool begins_device(const hd_table *table, size_t row, size_t step)
+{
+    bool begins = !row;
+    for (size_t column = 0; column + 1 < step && !begins; column++) begins = !is_equal(table, row - 1, row, column);
+    return begins;
+}
+
+static bool begins_group(const hd_table *table, size_t row, size_t step)
+{
+    return begins_device(table, row, step) || !is_equal(table, row - 1, row, step);
+}
+
+const char *cli_table_groups(size_t *out_count, const hd_table *table)
+{
+    const size_t step = step_column(table), rows = step ? hd_table_row_count(table) : 0;
+    size_t devices = 0;
+    *out_count = 0;
+    for (size_t row = 0; row < rows; row++) {
+        devices += begins_device(table, row, step);
+        *out_count += begins_group(table, row, step);
+    }
+    static const char *const words[2][4] = {{"", ", for each rank", ", for each step", ", for each rank and step"},
+                                            {"", ", for each device", ", for each step", ", for each device and step"}};
+    enum { WITHOUT_DEVICES = 2 };
+    return words[step > WITHOUT_DEVICES][(devices > 1) + 2 * (*out_count > devices)];
+}
+
+bool cli_table_names_steps(const hd_table *table)
+{
+    enum { MOST = 200 };
+    const size_t step = step_column(table), rows = step ? hd_table_row_count(table) : 0;
+    size_t begins[MOST], count = 0, device = 0;
+    for (size_t row = 0; row < rows; row++) {
+        if (!begins_group(table, row, step)) continue;
+        if (begins_device(table, row, step)) device = count;
+        for (size_t i = device; i < count; i++)
+            if (is_equal(table, begins[i], row, step - 1)) return false;
+        if (count == MOST) return false;
+        begins[count++] = row;
+    }
+    return count > 0;
+}
+
+size_t cli_table_pick(size_t *picked, const hd_table *table, size_t most)
+{
+    const size_t step = step_column(table);
+    size_t groups, rows = hd_table_row_count(table), count = 0, of_group = 0;
+    cli_table_groups(&groups, table);
+    const size_t each = groups && groups < most ? most / groups : groups ? 1 : most;
+    for (size_t row = 0; row < rows && count < most; row++) {
+        if (groups && begins_group(table, row, step)) of_group = 0;
+        if (of_group++ < each) picked[count++] = row;
+    }
+    return count;
+}
+
 hd_status cli_table_without(hd_table **out, const hd_table *table, const char *name, int64_t start_ns, hd_error *err)
+{
+    return cli_table_rows(out, table, name, start_ns, NULL, hd_table_row_count(table), err);
+}
+
+hd_status cli_table_rows(hd_table **out, const hd_table *table, const char *name, int64_t start_ns, const size_t *rows,
+                         size_t row_count, hd_error *err)
 {
     hd_table_builder *b;
     size_t columns = hd_table_column_count(table), kept[32], count = 0, sequence = SIZE_MAX;
@@ -91,12 +167,14 @@ hd_status cli_table_without(hd_table **out, const hd_table *table, const char *n
         if (column->type == HD_VALUE_DECIMAL) hd_table_set_decimals(b, column->decimals);
         kept[count++] = i;
     }
-    for (size_t row = 0; row < hd_table_row_count(table); row++)
+    for (size_t at = 0; at < row_count; at++) {
+        const size_t row = rows ? rows[at] : at;
         for (size_t i = 0; i < count; i++) {
             if (kept[i] == sequence)
                 copy_sequence(b, table, row, sequence, with_step);
             else
                 copy_cell(b, table, row, kept[i], start_ns);
         }
+    }
     return hd_table_finish(out, b, err);
 }

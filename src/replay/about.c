@@ -31,8 +31,8 @@ static const hd_report_column missing_columns[] = {
      "what the graph has it wait for last: queue, launch, event, data, address; no launch: that is "
      "not known"},
     {"works", HD_VALUE_COUNT, "activities of that name and kind"},
-    {"late", HD_VALUE_DURATION, "sum of how much later they began than that explains: they wait for something else"},
-    {"early", HD_VALUE_DURATION, "sum of how much earlier they began than that allows"},
+    {"late", HD_VALUE_DURATION, "sum of their delays that this does not explain: they wait for something else"},
+    {"early", HD_VALUE_DURATION, "sum of the times by which they began too early for this"},
     {"longest", HD_VALUE_DURATION, "the longest delay that is not explained"},
     {"id", HD_VALUE_INT, GPU_ID_OF "the work with the longest"},
     {0},
@@ -139,8 +139,8 @@ static const hd_report_column tie_names_columns[] = {
     {"name", HD_VALUE_STRING, "of work"},
     {"moved", HD_VALUE_COUNT, "to another place on its queue in some run"},
     {"shifted", HD_VALUE_COUNT, "begins at another time in some run"},
-    {"earlier", HD_VALUE_DURATION, "by so much at most"},
-    {"later", HD_VALUE_DURATION, "by so much at most"},
+    {"earlier", HD_VALUE_DURATION, "by this time at most"},
+    {"later", HD_VALUE_DURATION, "by this time at most"},
     {"id", HD_VALUE_INT, GPU_ID_OF "that which moves farthest"},
     {0},
 };

@@ -63,16 +63,8 @@ static hd_status find_window(replay *r, hd_error *err)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "steps is a window; it takes no from, until");
     if (!o->steps)
         return hd_crop_window_find(&r->from, &r->until, &r->has_window, r->trace, o->from, o->until, NULL, err);
-    for (uint32_t i = 0; i < r->scope.step_count; i++) {
-        const gpu_step *step = &r->scope.steps[i];
-        if (!hd_step_is_chosen(hd_trace_string(r->trace, step->name), o->steps)) continue;
-        if (!r->has_window || step->start < r->from) r->from = step->start;
-        if (!r->has_window || step->end > r->until) r->until = step->end;
-        r->has_window = true;
-    }
-    if (r->has_window) return HD_OK;
-    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "no step '%.60s'; heddle report steps lists them",
-                        o->steps);
+    r->has_window = true;
+    return gpu_steps_window(&r->from, &r->until, &r->scope, o->steps, err);
 }
 
 static hd_status prepare(replay *r, const replay_options *options, hd_error *err)

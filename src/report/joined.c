@@ -55,7 +55,7 @@ static const hd_report_column kernels_columns[] = {
     {"kernel", HD_VALUE_STRING, "short name"},
     {"count", HD_VALUE_COUNT, "how often it ran"},
     {"total", HD_VALUE_DURATION, "sum of the durations"},
-    {"mean", HD_VALUE_DURATION, "of one"},
+    {"mean", HD_VALUE_DURATION, "of the durations"},
     {"share", HD_VALUE_DECIMAL, "of the time of all work, in percent"},
     {"without_stack", HD_VALUE_COUNT, "of them, without a stack"},
     {0},

@@ -389,7 +389,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 
 static const hd_report_column window_columns[] = {
     {"from", HD_VALUE_TIME, "where the first column begins"},
-    {"until", HD_VALUE_TIME, "where the last one ends"},
+    {"until", HD_VALUE_TIME, "end of the last column"},
     {"width", HD_VALUE_COUNT, "columns; column N begins at from + (until - from) * N / width, rounded down"},
     {"rows", HD_VALUE_COUNT, "rows that are shown"},
     {"left_out", HD_VALUE_COUNT, "rows that are busy as well, but less"},
@@ -403,7 +403,7 @@ static const hd_report_column rows_columns[] = {
     {"process", HD_VALUE_STRING, "name of the process"},
     {"name", HD_VALUE_STRING, "of the track"},
     {"kind", HD_VALUE_STRING, "stream or thread"},
-    {"device", HD_VALUE_INT, "number of the GPU, for its rows"},
+    {"device", HD_VALUE_INT, "number of the GPU; null: not a row of a GPU"},
     {"stream", HD_VALUE_INT, "number of the queue, likewise"},
     {"busy", HD_VALUE_DURATION, "time of the window that slices cover; on a GPU's rows, that its activities cover"},
     {"share", HD_VALUE_DECIMAL, "of the window, in percent"},
@@ -430,7 +430,7 @@ static const hd_report_column names_columns[] = {
 static const hd_report_table_about tables[] = {
     {"window", "one row: the time that is shown, in so many columns", window_columns},
     {"rows", "the busiest rows, those of GPUs first", rows_columns, HD_CHART_BARS, "process,name,pid,tid", "busy"},
-    {"cells", "a row per row and column that is busy", cells_columns},
+    {"cells", "which columns of each row are busy, and with what", cells_columns},
     {"names", "the names on the rows that are shown, most time first", names_columns, HD_CHART_BARS, "name", "time"},
     {0},
 };

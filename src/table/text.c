@@ -4,7 +4,8 @@
  * widest string column is put last and gets the remaining width. Sentences are wrapped there, or printed below their
  * row if it is too narrow; names are shortened in the middle, since kernels differ in the namespace and in the template
  * arguments of their names. Then other string columns are narrowed, and in the end columns are left out from the right,
- * which a last line names. A single row becomes a line for each column instead.
+ * which a last line names, until long names have a quarter of the line. A single row becomes a line for each column
+ * instead.
  */
 #include "table/impl.h"
 
@@ -152,12 +153,12 @@ static size_t row_width(const layout *l, const hd_table_style *style)
     return total;
 }
 
-/* Drop columns from the right until the row fits; the last column stays. */
-static void leave_out(layout *l, const hd_table_style *style)
+/* Drop columns from the right until the row fits; a last column of names stays. */
+static void leave_out(layout *l, const hd_table_style *style, bool has_names)
 {
     size_t total = row_width(l, style);
     while (total > style->width && l->shown > 2) {
-        const size_t at = l->shown - 2, column = l->order[at];
+        const size_t at = l->shown - 1 - has_names, column = l->order[at];
         const size_t behind = l->shown - at - 1 + l->below;
         total -= l->widths[column] + GAP;
         memmove(&l->order[at], &l->order[at + 1], behind * sizeof *l->order);
@@ -166,17 +167,25 @@ static void leave_out(layout *l, const hd_table_style *style)
     }
 }
 
-/* The widest strings come last, in the remaining width. */
+/* The widest strings come last, in the remaining width, unless they are short. */
 static void fit(layout *l, const hd_table *table, const hd_table_style *style)
 {
-    size_t total = total_width(l->widths, table, style), widest = SIZE_MAX, count = table->column_count;
-    for (size_t i = 0; i < count; i++)
+    size_t total = total_width(l->widths, table, style), widest = SIZE_MAX, count = table->column_count, wide = 0;
+    for (size_t i = 0; i < count; i++) {
         if (is_string(table, i) && (widest == SIZE_MAX || l->widths[i] > l->widths[widest])) widest = i;
+        wide += is_string(table, i) && l->widths[i] > LEAST_OTHER_WIDTH;
+    }
     if (total <= style->width) return;
+    if (!wide) widest = SIZE_MAX;
+    const size_t wanted = widest == SIZE_MAX ? 0 : l->widths[widest];
+    size_t usual = 0;
     if (widest != SIZE_MAX) {
         const bool sentences = has_sentences(table, widest);
         const size_t others = total - l->widths[widest], left = style->width > others ? style->width - others : 0;
-        const size_t least = sentences ? LEAST_SENTENCE_WIDTH : LEAST_NAME_WIDTH;
+        /* A quarter of the line is of all long names together. */
+        const size_t share = wide ? style->width / 4 / wide : 0;
+        const size_t least = sentences ? LEAST_SENTENCE_WIDTH : share > LEAST_NAME_WIDTH ? share : LEAST_NAME_WIDTH;
+        const size_t floor = share > LEAST_STRING_WIDTH && !sentences ? share : LEAST_STRING_WIDTH;
         const size_t beside = style->indent + BELOW_INDENT;
         for (size_t i = widest; i + 1 < count; i++) l->order[i] = i + 1;
         l->order[count - 1] = widest;
@@ -189,12 +198,23 @@ static void fit(layout *l, const hd_table *table, const hd_table_style *style)
             l->widths[widest] = left > least ? left : least;
         shrink(l->widths, table, style, widest, LEAST_OTHER_WIDTH);
         if (l->below) l->widths[widest] = style->width > beside + least ? style->width - beside : least;
-        /* Below its least width only if that helps. */
+        /* Below its least width only if that saves columns. */
         total = total_width(l->widths, table, style);
-        if (!l->below && total > style->width && total - style->width + LEAST_STRING_WIDTH <= l->widths[widest])
-            l->widths[widest] -= total - style->width;
+        usual = l->widths[widest];
+        if (!l->below && total > style->width && l->widths[widest] > floor) {
+            const size_t over = total - style->width, spare = l->widths[widest] - floor;
+            l->widths[widest] -= over < spare ? over : spare;
+        }
     }
-    if (hd_table_row_count(table) > 1) leave_out(l, style);
+    if (hd_table_row_count(table) > 1) leave_out(l, style, widest != SIZE_MAX && !l->below);
+    total = row_width(l, style);
+    if (widest == SIZE_MAX || l->below) return;
+    if (total > style->width) { /* nothing helps */
+        l->widths[widest] = usual;
+        return;
+    }
+    l->widths[widest] += style->width - total; /* of columns that were left out */
+    if (l->widths[widest] > wanted) l->widths[widest] = wanted;
 }
 
 /* Print as many characters as fit into `room`, from the text's start. Returns the width printed. */

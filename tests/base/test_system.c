@@ -111,15 +111,20 @@ static void test_system__nothing_to_read_is_no_limit(void **state)
 static void test_system__ulimit_bounds_memory(void **state)
 {
     (void)state;
+    enum { IGNORED = 77 }; /* by qemu-user, whose setrlimit succeeds and changes nothing */
     const int resources[] = {RLIMIT_AS, RLIMIT_DATA};
     for (size_t i = 0; i < sizeof resources / sizeof *resources; i++) {
         int status;
         pid_t child = fork(); /* since the default is cached */
         if (child == 0) {
             const struct rlimit limit = {512 << 20, RLIM_INFINITY};
-            _exit(setrlimit(resources[i], &limit) != 0 ? 2 : hd_memory_default() != limit.rlim_cur / 4);
+            struct rlimit now;
+            if (setrlimit(resources[i], &limit) != 0 || getrlimit(resources[i], &now) != 0) _exit(2);
+            if (now.rlim_cur != limit.rlim_cur) _exit(IGNORED);
+            _exit(hd_memory_default() != limit.rlim_cur / 4);
         }
         assert_int_equal(waitpid(child, &status, 0), child);
+        if (WIFEXITED(status) && WEXITSTATUS(status) == IGNORED) skip();
         assert_int_equal(status, 0);
     }
 }

@@ -288,6 +288,28 @@ static void test_table__one_row_that_does_not_fit_has_a_line_a_column(void **sta
     hd_table_free(table);
 }
 
+static void test_table__long_names_get_a_quarter_of_the_line_and_what_is_left(void **state)
+{
+    (void)state;
+    hd_table_builder *builder = new_builder();
+    static const char *const names[] = {"name", "median_time", "largest_time", "total_time", "registers_used"};
+    for (size_t i = 0; i < 5; i++) hd_table_add_column(builder, names[i], i ? HD_VALUE_COUNT : HD_VALUE_STRING);
+    for (uint64_t row = 0; row < 2; row++) {
+        hd_table_add_text(builder, "synth_gemm_bf16_f32acc_nn_128x128x64_stages4_with_a_bias_and_gelu");
+        for (size_t i = 1; i < 5; i++) hd_table_add_count(builder, row + i);
+    }
+    hd_table *table = finish(builder);
+    /* With all columns 17 are left of 72, less than a quarter; with one column less 33. */
+    assert_written(table, (hd_table_style){.format = HD_TABLE_TEXT, .width = 72},
+                   "median time  largest time  total time  name\n"
+                   "          1             2           3  synth_gemm_bf16_\xE2\x80\xA6"
+                   "_a_bias_and_gelu\n"
+                   "          2             3           4  synth_gemm_bf16_\xE2\x80\xA6"
+                   "_a_bias_and_gelu\n"
+                   "\xE2\x80\xA6 one more column: registers used\n");
+    hd_table_free(table);
+}
+
 static void test_table__columns_that_do_not_fit_are_named(void **state)
 {
     (void)state;
@@ -300,9 +322,9 @@ static void test_table__columns_that_do_not_fit_are_named(void **state)
     }
     hd_table *table = finish(builder);
     assert_written(table, (hd_table_style){.format = HD_TABLE_TEXT, .width = 38},
-                   "first count  second count  name\n"
-                   "          0             2  gemm\n"
-                   "          1             3  gemm\n"
+                   "first count  name  second count\n"
+                   "          0  gemm             2\n"
+                   "          1  gemm             3\n"
                    "\xE2\x80\xA6 one more column: third count\n");
     assert_written(table, (hd_table_style){.format = HD_TABLE_TEXT, .width = 3, .indent = 1},
                    " first count  name\n"
@@ -772,6 +794,7 @@ int main(void)
         cmocka_unit_test(test_table__long_names_are_shortened_in_the_middle),
         cmocka_unit_test(test_table__sentences_are_wrapped),
         cmocka_unit_test(test_table__one_row_that_does_not_fit_has_a_line_a_column),
+        cmocka_unit_test(test_table__long_names_get_a_quarter_of_the_line_and_what_is_left),
         cmocka_unit_test(test_table__columns_that_do_not_fit_are_named),
         cmocka_unit_test(test_table__lines_fit_the_width),
         cmocka_unit_test(test_table__a_table_without_rows_has_its_head),

@@ -10,7 +10,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 meson configure "$build" -Dtests=true
-meson compile -C "$build"
+ninja -C "$build" build.ninja
+tools/build_for.py meson "$build" --suite base --suite trace --suite format --suite pass --no-suite slow --no-suite data
 # Meson runs programs of the build under qemu, but not what scripts start.
 programs=$(meson introspect --tests "$build" | python3 -c 'import json, sys
 for t in json.load(sys.stdin):

@@ -23,7 +23,7 @@ enum {
 
 /* The first member of each report's options. */
 typedef struct gpu_options {
-    const char *by, *step, *names, *tracks, *ranks;
+    const char *by, *step, *names, *tracks, *ranks, *steps;
     hd_convert_time from, until;
     bool linked;
 } gpu_options;
@@ -35,7 +35,7 @@ typedef struct gpu_options {
 #define GPU_OPTIONS_SCOPE                                                                                              \
     {"step", HD_OPTION_PATTERNS, NULL,                                                                                 \
      "annotations of these names are the steps of --by step, not ProfilerStep#N; auto: guess them from what "          \
-     "repeats; one step alone is chosen by --from and --until",                                                        \
+     "repeats; --steps chooses among them",                                                                            \
      offsetof(gpu_options, step)},                                                                                     \
         {"linked", HD_OPTION_FLAG, NULL, "leave out GPU activities whose launch is not known",                         \
          offsetof(gpu_options, linked)},                                                                               \
@@ -46,8 +46,14 @@ typedef struct gpu_options {
         {"tracks", HD_OPTION_PATTERNS, NULL,                                                                           \
          "only GPU activities on tracks whose name, process name or PROCESS/THREAD matches",                           \
          offsetof(gpu_options, tracks)},                                                                               \
+        {"rank", HD_OPTION_PATTERNS, NULL, "only these ranks: 0,3", offsetof(gpu_options, ranks)},                     \
+        GPU_OPTION_STEPS(gpu_options, steps)
+/* A window, in place of --from and --until. */
+#define GPU_OPTION_STEPS(options, field)                                                                               \
     {                                                                                                                  \
-        "rank", HD_OPTION_PATTERNS, NULL, "only these ranks: 0,3", offsetof(gpu_options, ranks)                        \
+        "steps", HD_OPTION_TEXT, NULL,                                                                                 \
+            "from the begin of step A to the end of step B: A:B; or one step by its number, or those of one name",     \
+            offsetof(options, field)                                                                                   \
     }
 
 /* Precedes the event of a column of ids: "its id, as in heddle query: of the call" */

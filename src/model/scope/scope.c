@@ -59,14 +59,27 @@ static hd_status read_by(unsigned *out, const char *text, unsigned known, hd_err
     return HD_OK;
 }
 
+/* The window of --steps is known later: until then no time is left out. */
 static hd_status read_window(gpu_scope *s, hd_error *err)
 {
+    const gpu_options *o = s->options;
     bool any;
-    HD_TRY(hd_crop_window_find(&s->from, &s->until, &any, s->trace, s->options->from, s->options->until, NULL, err));
-    s->has_from = any && s->options->from.unit != HD_CONVERT_UNSET;
-    s->has_until = any && s->options->until.unit != HD_CONVERT_UNSET;
+    if (o->steps && (o->from.unit != HD_CONVERT_UNSET || o->until.unit != HD_CONVERT_UNSET))
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "steps is a window; it takes no from, until");
+    HD_TRY(hd_crop_window_find(&s->from, &s->until, &any, s->trace, o->from, o->until, NULL, err));
+    s->has_from = any && o->from.unit != HD_CONVERT_UNSET;
+    s->has_until = any && o->until.unit != HD_CONVERT_UNSET;
     s->from = s->has_from ? gpu_time(s->from) : INT64_MIN;
     s->until = s->has_until ? gpu_time(s->until) : INT64_MAX;
+    if (o->steps) s->has_from = s->has_until = true;
+    return HD_OK;
+}
+
+static hd_status choose_steps(gpu_scope *s, hd_error *err)
+{
+    HD_TRY(gpu_steps_find(s, err));
+    HD_TRY(gpu_steps_window(&s->from, &s->until, s, s->options->steps, err));
+    for (size_t i = 0; i < s->launches->work_count; i++) s->works[i].is_listed &= gpu_is_listed(s, s->works[i].start);
     return HD_OK;
 }
 
@@ -460,6 +473,7 @@ hd_status gpu_scope_init(gpu_scope *s, const hd_report_input *input, const gpu_o
     hd_say_percent(input->progress, input->progress_user, GPU_LAUNCHES_DONE);
     if (status == HD_OK && !make_works(&m)) status = HD_NOMEM(err);
     hd_say_percent(input->progress, input->progress_user, GPU_SCOPE_DONE);
+    if (status == HD_OK && options->steps) status = choose_steps(s, err);
     if (status == HD_OK && s->by & GPU_BY_STEP) status = gpu_steps_find(s, err);
     if (status == HD_OK && s->by & GPU_BY_STEP) {
         set_steps_of(s, s->works, s->launches->work_count);

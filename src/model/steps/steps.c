@@ -6,6 +6,7 @@
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
+#include "heddle/names.h"
 #include "model/host/slices.h"
 #include "model/identity/process.h"
 #include "model/roles/trace_roles.h"
@@ -183,6 +184,21 @@ hd_status gpu_steps_find(gpu_scope *s, hd_error *err)
     s->changes = hd_large_new(2 * (size_t)s->step_count + 1, sizeof *s->changes, s->large);
     s->changes_of = calloc((size_t)hd_trace_track_count(s->trace) + 1, sizeof *s->changes_of);
     return s->changes && s->changes_of && give_changes(s) ? HD_OK : HD_NOMEM(err);
+}
+
+hd_status gpu_steps_window(int64_t *out_from, int64_t *out_until, const gpu_scope *s, const char *chosen, hd_error *err)
+{
+    *out_from = INT64_MAX;
+    *out_until = INT64_MIN;
+    for (uint32_t i = 0; i < s->step_count; i++) {
+        const gpu_step *step = &s->steps[i];
+        if (!hd_step_is_chosen(hd_trace_string(s->trace, step->name), chosen)) continue;
+        if (step->start < *out_from) *out_from = step->start;
+        if (step->end > *out_until) *out_until = step->end;
+    }
+    if (*out_from <= *out_until) return HD_OK;
+    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "no step '%.60s'; heddle report steps lists them",
+                        chosen);
 }
 
 uint32_t gpu_step_near(const gpu_scope *s, gpu_step_hint *hint, uint32_t track, int64_t time)

@@ -16,6 +16,10 @@ typedef struct gpu_step_hint {
     uint32_t track, step;
 } gpu_step_hint;
 uint32_t gpu_step_near(const gpu_scope *scope, gpu_step_hint *hint, uint32_t track, int64_t time);
+/* From the first begin of the chosen steps to their last end; the scope is by step. `chosen`: A:B, a number or a name.
+ * Errors: ARGUMENT (there is no such step). */
+hd_status gpu_steps_window(int64_t *out_from, int64_t *out_until, const gpu_scope *scope, const char *chosen,
+                           hd_error *err);
 /* --step auto */
 bool gpu_steps_are_guessed(const gpu_options *options);
 static inline const char *gpu_step_note(const gpu_scope *scope)

@@ -78,8 +78,8 @@ static const hd_query_column_about counter_track_columns[] = {
     {"id", "INT", "the slice: slice.id", false}, {"ts", "INT", "start, ns on the trace's clock", false},               \
         {"dur", "INT", "duration, ns; null: it never ended", false}, {"track_id", "INT", "its track", false},          \
         {"category", "TEXT", "category", false}, {"name", "TEXT", "name", false},                                      \
-        {"depth", "INT", "slices of its track around it", false},                                                      \
-        {"parent_id", "INT", "the innermost slice of its track around it", false},                                     \
+        {"depth", "INT", "how many slices of the track enclose it", false},                                            \
+        {"parent_id", "INT", "the innermost slice of the track that encloses it", false},                              \
     {                                                                                                                  \
         "arg_set_id", "INT", "its arguments", false                                                                    \
     }
@@ -111,7 +111,7 @@ static const hd_query_column_about slices_columns[] = {SLICE_COLUMNS_ABOUT,
                                                        {"thread_ts", "INT", "start on the thread's clock, ns", false},
                                                        {"thread_dur", "INT", "CPU time, ns", false},
                                                        {"type", "TEXT", "slice, instant or async", false},
-                                                       {"role", "TEXT", "what it is: kernel, op …", false},
+                                                       {"role", "TEXT", "kind of slice: kernel, op …", false},
                                                        {"correlation", "INT", "id of calls and work", false},
                                                        RANK,
                                                        QUERY_INPUT_COLUMN,

@@ -10,7 +10,7 @@ static const hd_report_column findings_columns[] = {
     {"track", HD_VALUE_STRING, "its name"},
     {"count", HD_VALUE_COUNT, "how often it was found"},
     {"slices", HD_VALUE_COUNT, "how many different slices; null if the finding is not about slices"},
-    {"worst", HD_VALUE_DURATION, "the largest amount of time it is about"},
+    {"worst", HD_VALUE_DURATION, "the longest time that one of them affects"},
     {"start", HD_VALUE_TIME, "of the first example"},
     {"offset", HD_VALUE_INT, "byte offset of the first example in the decompressed input"},
     {"example", HD_VALUE_STRING, "name of the first example"},

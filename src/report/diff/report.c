@@ -102,7 +102,7 @@ static const hd_report_column steps_columns[] = {
 static const hd_report_column sides_columns[] = {{"side", HD_VALUE_STRING, "before, after"},
                                                  {"files", HD_VALUE_STRING, "its inputs"},
                                                  {"steps", HD_VALUE_COUNT, "steps that were compared"},
-                                                 {"dropped", HD_VALUE_COUNT, "steps that were not"},
+                                                 {"dropped", HD_VALUE_COUNT, "steps that were not compared"},
                                                  {"runs", HD_VALUE_COUNT, "recordings of a rank"},
                                                  {"median", HD_VALUE_DURATION, "of the steps"},
                                                  {"spread", HD_VALUE_DURATION, "half the distance of their quartiles"},

@@ -357,7 +357,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 static const hd_report_column path_columns[] = {
     GPU_COLUMNS_RANK,
     {"start", HD_VALUE_TIME, "when it begins"},
-    {"length", HD_VALUE_DURATION, "of the path: exactly that of the time that is looked at"},
+    {"length", HD_VALUE_DURATION, "of the path, which is that of its window, exactly"},
     {"pieces", HD_VALUE_COUNT, "of which it is made"},
     {0},
 };
@@ -454,6 +454,7 @@ static const hd_option_about options[] = {
     {"from", HD_OPTION_TIME, NULL, "begin at this time after the first event: 1.5s, 250ms, 10us, 4ns, or 10%",
      offsetof(path_options, gpu.from)},
     {"until", HD_OPTION_TIME, NULL, "end there", offsetof(path_options, gpu.until)},
+    GPU_OPTION_STEPS(path_options, gpu.steps),
     {0},
 };
 

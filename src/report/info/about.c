@@ -60,7 +60,7 @@ static const hd_report_column tracks_columns[] = {
     {"tid", HD_VALUE_STRING, "likewise"},
     {"name", HD_VALUE_STRING, "of the track"},
     {"kind", HD_VALUE_STRING, "thread, stream, counter …"},
-    {"device", HD_VALUE_INT, "number of the GPU, for its rows"},
+    {"device", HD_VALUE_INT, "number of the GPU; null: not a row of a GPU"},
     {"stream", HD_VALUE_INT, "number of the queue, likewise"},
     {"slices", HD_VALUE_COUNT, "on the track"},
     {"other_events", HD_VALUE_COUNT, "events that are not slices"},

@@ -28,7 +28,8 @@ static const hd_report_column clock_columns[] = {
     {"why", HD_VALUE_STRING, "why the offset is unknown; null: it is known"},
     {0}};
 #define COLLECTIVE                                                                                                     \
-    {"group", HD_VALUE_STRING, "of processes"}, {"stream", HD_VALUE_INT, "used as the group if that has no name"},     \
+    {"group", HD_VALUE_STRING, "of processes"},                                                                        \
+        {"stream", HD_VALUE_INT, "identifies the group if the group has no name"},                                     \
         {"operation", HD_VALUE_STRING, "AllReduce …"},                                                                 \
         {"step", HD_VALUE_INT, "its number; null: the sequence is of the whole group"},                                \
     {                                                                                                                  \

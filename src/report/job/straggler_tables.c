@@ -9,7 +9,7 @@
 #define GROUP                                                                                                          \
     {"group", HD_VALUE_STRING,                                                                                         \
      "the process group, as the trace names it; tp from 2: of several groups tp the one whose lowest rank is 2"},      \
-        {"stream", HD_VALUE_INT, "used as the group if that has no name"},                                             \
+        {"stream", HD_VALUE_INT, "identifies the group if the group has no name"},                                     \
         {"point_to_point", HD_VALUE_BOOL, "sends and receives are counted separately"},                                \
     {                                                                                                                  \
         "sequence", HD_VALUE_INT, "number within the group"                                                            \

@@ -25,7 +25,7 @@ static const hd_report_column devices_columns[] = {
     {"replaced", HD_VALUE_BYTES, "bytes of allocations whose address was allocated again before they were freed"},
     {"live", HD_VALUE_BYTES, "at the end, of what was allocated in the trace"},
     {"peak", HD_VALUE_BYTES, "most that was live at once"},
-    {"peak_time", HD_VALUE_TIME, "when that was"},
+    {"peak_time", HD_VALUE_TIME, "time of the peak"},
     {"peak_live", HD_VALUE_BYTES, "of the peak, what was allocated in the trace"},
     {"final", HD_VALUE_BYTES, "live at the end, with what was allocated before the trace"},
     {"peak_is_total", HD_VALUE_BOOL, "whether peak and final are the allocator's own totals"},
@@ -39,7 +39,7 @@ static const hd_report_column categories_columns[] = {
     {"allocations", HD_VALUE_COUNT, "of it"},
     {"frees", HD_VALUE_COUNT, "of it"},
     {"peak", HD_VALUE_BYTES, "most of it that was live at once"},
-    {"peak_time", HD_VALUE_TIME, "when that was"},
+    {"peak_time", HD_VALUE_TIME, "time of the peak"},
     {"live", HD_VALUE_BYTES, "at the end"},
     {0},
 };
@@ -77,7 +77,7 @@ static const hd_report_column reserved_columns[] = {
     {"idle_at_peak", HD_VALUE_BYTES, "reserved, but not allocated at the peak"},
     {"idle_mean", HD_VALUE_BYTES, "reserved and not allocated, mean over time"},
     {"idle_max", HD_VALUE_BYTES, "most that was reserved and not allocated"},
-    {"idle_max_time", HD_VALUE_TIME, "when that was"},
+    {"idle_max_time", HD_VALUE_TIME, "time of that maximum"},
     {0},
 };
 

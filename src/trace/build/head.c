@@ -1,8 +1,8 @@
 /* head.c - the first seconds of a trace that is too large as a whole
  *
  * A builder with a limit of events keeps those before a time. When it has too many, it halves the time that it keeps
- * and drops each chunk whose events all begin later. That time only moves towards the past, so no event before the last one
- * was dropped, in whatever order the events come. A chunk is kept whole, so some later events remain: hd_trace_head
+ * and drops each chunk whose events all begin later. That time only moves towards the past, so no event before the last
+ * one was dropped, in whatever order the events come. A chunk is kept whole, so some later events remain: hd_trace_head
  * returns where to crop.
  */
 #include "base/error.h"
@@ -22,8 +22,8 @@ static bool has_begins(const hd_block *block)
     return false;
 }
 
-/* Events of these kinds mean the same without later ones. Begins, ends and metadata do not; events without a time belong
- * to no part of it. */
+/* Events of these kinds mean the same without later ones. Begins, ends and metadata do not; events without a time
+ * belong to no part of it. */
 static bool can_be_dropped(const hd_block *block)
 {
     switch (block->kind) {

@@ -56,8 +56,8 @@ static const cli_option options[] = {
      .min = 1,
      .max = 1e15,
      .field = offsetof(struct report_options, rows),
-     .help = "the first N rows of each table; default: 20 as text, else all. A report with its own --rows "
-             "uses that"},
+     .help = "the first N rows of each table; default: as text 20, divided among devices and steps, else all. A report "
+             "with its own --rows uses that"},
     {.name = "all",
      .letter = 'a',
      .kind = CLI_FLAG,
@@ -547,7 +547,7 @@ static hd_status run_job(report_run *r, cli_run *run)
         status = run_report(r, run, r->asked->abouts[i], &(hd_report_input){.job = job, .gpus = r->gpus}, r->job);
     }
     if (r->asked->job && !r->format && status == HD_OK)
-        cli_print(run, "%smore: heddle stragglers FILE..., heddle summary FILE, heddle view FILE...\n",
+        cli_print(run, "%smore: heddle imbalance, stragglers, view FILE...; heddle summary FILE\n",
                   run->is_terminal && !chosen->all ? "" : "\n");
     if (job != r->asked->job) hd_job_free(job);
     return status;

@@ -266,7 +266,7 @@ static const hd_report_column culprit_columns[] = {
     {"rank", HD_VALUE_INT, "of the job"},
     {"problem", HD_VALUE_STRING,
      "missing (not enqueued), operation, sizes or types (other than most ranks'), unfinished, no dump (of the rank)"},
-    {"group", HD_VALUE_STRING, "of processes, as the dump names it"},
+    {"group", HD_VALUE_STRING, "process group, as the dump names it"},
     {"description", HD_VALUE_STRING, "as the program gave it: default_pg, tp, dp …"},
     {"sequence", HD_VALUE_INT, "number of the collective, or of the message at the rank that waits"},
     {"operation", HD_VALUE_STRING, "the operation that most ranks enqueued"},
@@ -279,7 +279,7 @@ static const hd_report_column culprit_columns[] = {
     {"frame", HD_VALUE_STRING, "the line of the user's code that enqueued it"},
     {0}};
 static const hd_report_column rank_columns[] = {
-    {"group", HD_VALUE_STRING, "of processes, as the dump names it"},
+    {"group", HD_VALUE_STRING, "process group, as the dump names it"},
     {"description", HD_VALUE_STRING, "as the program gave it"},
     {"rank", HD_VALUE_INT, "of the group"},
     {"enqueued", HD_VALUE_INT, "number of the last collective that it enqueued; null: unknown, -1: none"},

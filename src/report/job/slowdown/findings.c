@@ -21,7 +21,7 @@
 const hd_report_column job_findings_columns[] = {
     {"code", HD_VALUE_STRING,
      "cpu-starved, host-bound, late-rank, uneven-ranks, uneven-stages or transfers; docs/findings has a page for each"},
-    {"severity", HD_VALUE_STRING, "warning: it can be changed; note: so it is"},
+    {"severity", HD_VALUE_STRING, "warning: it can be changed; note: good to know"},
     {"saves", HD_VALUE_DURATION, "upper bound of the saving, of the time between the first and the last collective"},
     {"how", HD_VALUE_STRING, "ranks: the job simulated without it"},
     {"amount", HD_VALUE_DURATION, "the measured time, mean over ranks"},

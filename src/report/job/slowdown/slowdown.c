@@ -419,7 +419,7 @@ static const hd_report_column peer_columns[] = {
     {"after", HD_VALUE_DURATION,
      "if these computed as long as the median of the others of their stage, at the same position of the same step"},
     {"change_percent", HD_VALUE_DECIMAL, "of what was before"},
-    {"uncertainty", HD_VALUE_DURATION, "what `after` may be off by: the error of the check, of it"},
+    {"uncertainty", HD_VALUE_DURATION, "by how much `after` may be off: the error of the check, applied to `after`"},
     {"alone", HD_VALUE_COUNT, "computations without a counterpart on other ranks, which stay as measured"},
     GPU_COLUMN_DOUBT,
     {0}};

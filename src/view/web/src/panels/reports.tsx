@@ -23,7 +23,7 @@ const shown = signal<ReadonlyMap<string, string>>(new Map()); // tables by repor
 const charts = signal(true); // are shown
 const given = signal<ReadonlyMap<string, string>>(new Map()); // options by "REPORT.OPTION"
 
-const OF_THE_BAR = ["from", "until"]; // options set by the range
+const OF_THE_BAR = ["from", "until", "steps"]; // options in place of which the range is chosen
 const WIDTHS: Record<string, number> = { number: 60, count: 76, decimal: 80, bytes: 84, duration: 92, time: 112, bool: 60 }; // px
 const LEAST = 150; // px of text
 const WAIT = 300; // ms: a range that still moves is not requested
