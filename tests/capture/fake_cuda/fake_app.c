@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "capture/nvtx_side.h"
+#include "capture/fake_cuda/nvtx_side.h"
 #include "double_cuda.h"
 #include "quiet_fork.h"
 

@@ -5,7 +5,7 @@
 #ifdef WITH_NVTX_HEADERS
 #include <nvtx3/nvToolsExt.h>
 #else
-#include "capture/nvtx_side.h"
+#include "capture/fake_cuda/nvtx_side.h"
 #endif
 
 #include <errno.h>
