@@ -28,7 +28,7 @@ from patience import patience  # noqa: E402
 LINES = [
     ("flam", ["flame"]),
     ("kern", ["kernels"]),
-    ("kernels --ste", ["kernels", "--step"]),
+    ("kernels --lin", ["kernels", "--linked"]),
     ("job comb", ["job", "combine"]),
     ("flame --by dev", ["flame", "--by", "device"]),
     ("flame --by=dev", ["flame", "--by=device"]),

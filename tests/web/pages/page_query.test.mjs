@@ -291,6 +291,7 @@ test(":from and :until are what is looked at", async page => {
 
 test("the query is in the address: it runs where that is opened, and one can go back", async page => {
   const server = await openQuery(page);
+  await settled(page); // a view that still moved would be one more address
   await ask(page, "select 'first & 1' as x");
   await until(page, () => /sql=/.test(location.hash), null, "the address");
   const address = page.url();
