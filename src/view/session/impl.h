@@ -30,7 +30,7 @@ typedef struct view_entry {
     hd_trace_facts facts; /* once ready; texts in it belong to the trace */
     view_scene *scene;    /* NULL: none yet, or freed */
     uint64_t closing;     /* number of the closing from which on no request finds the scene; 0: not yet */
-    bool is_worked_on;    /* its scene is being laid out */
+    unsigned workers;     /* threads that read it or lay it out: the next one can begin before the last one is done */
     atomic_bool stop;     /* of its layout */
     char busy[96];
     size_t step; /* of the layout, in a stepped session */

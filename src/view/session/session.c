@@ -90,7 +90,7 @@ static view_scene *take_unused(view_session *s)
     }
     for (uint32_t i = 0; i < s->count; i++) {
         view_entry *entry = s->entries[i];
-        if (!entry->scene || !entry->closing || entry->closing > oldest || entry->is_worked_on) continue;
+        if (!entry->scene || !entry->closing || entry->closing > oldest || entry->workers) continue;
         view_scene *scene = entry->scene;
         entry->scene = NULL;
         return scene;
@@ -271,14 +271,14 @@ static void work_on(view_session *s, view_trace_state state)
             continue;
         }
         s->working++;
-        entry->is_worked_on = true;
+        entry->workers++;
         pthread_mutex_unlock(&s->lock);
         if (state == VIEW_READING)
             read_entry(entry);
         else
             lay_out_entry(entry);
         pthread_mutex_lock(&s->lock);
-        entry->is_worked_on = false;
+        entry->workers--;
         free_unused_and_unlock(s);
         pthread_mutex_lock(&s->lock);
         s->working--;
