@@ -49,12 +49,12 @@ def check_states(place):
     git(folder, "init", "-q")
     first = commit(folder, a="one\n", b="two\n", c="three\n")
     table.write_text("# head\n" + "".join(f"pprof | owner/thing | x/{name}.proto | - | - | words of {name}\n" for name in "abc") +
-                     "gecko | owner/absent | y | - | - | other\nnsys | - | nobody says\n")
+                     "gecko | owner/absent | y | - | - | other\nnsys | - | not known\n")
     words = ("--table", table, "--checkout", place / "checkouts")
     status, out, _ = upstream(*words)
     assert status == 1 and [line.split()[0] for line in out.splitlines()] == ["new"] * 3, out
     assert upstream(*words, "--update")[0] == 0 and table.read_text().count(first) == 3
-    assert table.read_text().startswith("# head\n") and table.read_text().endswith("gecko | owner/absent | y | - | - | other\nnsys | - | nobody says\n")
+    assert table.read_text().startswith("# head\n") and table.read_text().endswith("gecko | owner/absent | y | - | - | other\nnsys | - | not known\n")
     status, out, _ = upstream(*words)
     assert status == 0 and [line.split()[0] for line in out.splitlines()] == ["same"] * 3, out
     commit(folder, a="ONE\n")

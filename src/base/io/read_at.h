@@ -3,6 +3,7 @@
 #define HD_BASE_IO_READ_AT_H
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <unistd.h>
@@ -19,6 +20,12 @@ static inline ssize_t hd_read_at(int fd, void *out, size_t size, uint64_t offset
         done += (size_t)got;
     }
     return (ssize_t)done;
+}
+
+/* false: a failure, or the file has fewer bytes there. */
+static inline bool hd_read_whole_at(int fd, void *out, size_t size, uint64_t offset)
+{
+    return hd_read_at(fd, out, size, offset) == (ssize_t)size;
 }
 
 #endif

@@ -37,11 +37,6 @@ static hd_status failed(const salvage *s, const char *what)
                         strerror(errno));
 }
 
-static bool read_at(int fd, void *out, size_t size, uint64_t offset)
-{
-    return hd_read_at(fd, out, size, offset) == (ssize_t)size;
-}
-
 /* ---- the memory ---- */
 
 static bool is_sound(const salvage *s)
@@ -69,7 +64,7 @@ static bool read_ring(const salvage *s, session_lane *lane, uint64_t offset)
     while (head < tail) {
         uint64_t at = head & mask, count = tail - head < mask + 1 - at ? tail - head : mask + 1 - at;
         session_event *events = (session_event *)(void *)lane->ring.words + at;
-        if (!read_at(s->fd, events, count * SESSION_EVENT_BYTES, offset + at * SESSION_EVENT_BYTES) ||
+        if (!hd_read_whole_at(s->fd, events, count * SESSION_EVENT_BYTES, offset + at * SESSION_EVENT_BYTES) ||
             !are_sound(events, count))
             return false;
         head += count;
@@ -83,7 +78,8 @@ static bool take_lane(salvage *s, unsigned number)
     hd_session *session = s->session;
     session_lane theirs;
     uint64_t size = session_lane_bytes(session), offset = SESSION_LIVE_BYTES + SESSION_LOG_BYTES + number * size;
-    if (offset > s->bytes || s->bytes - offset < size || !read_at(s->fd, &theirs, sizeof theirs, offset)) return false;
+    if (offset > s->bytes || s->bytes - offset < size || !hd_read_whole_at(s->fd, &theirs, sizeof theirs, offset))
+        return false;
     if (atomic_load(&theirs.state) == LANE_FREE) return true;
     uint64_t head = atomic_load(&theirs.ring.head), tail = atomic_load(&theirs.ring.tail);
     if (tail < head || tail - head > session->options.ring_events || tail - head > EVENTS_MAX - s->events ||
@@ -162,14 +158,14 @@ static hd_status scan(salvage *s)
     struct stat info;
     if (fstat(file->fd, &info) != 0) return failed(s, "cannot be read");
     uint64_t at = CAPTURE_HEADER_BYTES, end = (uint64_t)info.st_size;
-    while (end - at >= sizeof head && read_at(file->fd, head, sizeof head, at)) {
+    while (end - at >= sizeof head && hd_read_whole_at(file->fd, head, sizeof head, at)) {
         uint64_t size = hd_le_get(head + CAPTURE_CHUNK_AT_SIZE, 4);
         if (hd_le_get(head, 8) != CAPTURE_CHUNK_MAGIC || size > CAPTURE_PAYLOAD_MAX || size > end - at - sizeof head ||
             hd_le_get(head + CAPTURE_CHUNK_AT_CHECKSUM, 8) != hd_checksum(head, CAPTURE_CHUNK_AT_CHECKSUM))
             break;
         hd_bytes payload = {0};
         uint8_t *p = hd_bytes_room(&payload, (size_t)size + 1);
-        bool fine = p && read_at(file->fd, p, (size_t)size, at + sizeof head) &&
+        bool fine = p && hd_read_whole_at(file->fd, p, (size_t)size, at + sizeof head) &&
                     hd_le_get(head + CAPTURE_CHUNK_AT_PAYLOAD_SUM, 8) == hd_checksum(p, (size_t)size);
         if (fine)
             note_chunk(s, (unsigned)hd_le_get(head + CAPTURE_CHUNK_AT_TYPE, 2),
@@ -203,7 +199,7 @@ static hd_status open_file(salvage *s, const char *folder)
     file->device = info.st_dev;
     file->inode = info.st_ino;
     errno = EINVAL;
-    if (!S_ISREG(info.st_mode) || !read_at(file->fd, head, sizeof head, 0) ||
+    if (!S_ISREG(info.st_mode) || !hd_read_whole_at(file->fd, head, sizeof head, 0) ||
         hd_le_get(head + CAPTURE_AT_CHECKSUM, 8) != hd_checksum(head, CAPTURE_AT_CHECKSUM) ||
         (int64_t)hd_le_get(head + CAPTURE_AT_START, 8) != s->live.start_ns)
         return failed(s, "is not the capture of this process");
@@ -274,7 +270,7 @@ static hd_status put_names(salvage *s)
     size_t used = (size_t)atomic_load(&s->live.log_used);
     uint8_t *log = malloc(used + 1);
     if (!log) return HD_NOMEM(s->err);
-    if (read_at(s->fd, log, used, SESSION_LIVE_BYTES)) put_log(s, log, used);
+    if (hd_read_whole_at(s->fd, log, used, SESSION_LIVE_BYTES)) put_log(s, log, used);
     free(log);
     return HD_OK;
 }
@@ -330,7 +326,8 @@ hd_status hd_session_salvage(hd_session_salvaged *out, uint64_t *events, int mem
     *out = HD_SESSION_ALIVE;
     if (!has_ended && flock(memory, LOCK_SH | LOCK_NB) != 0) return HD_OK;
     *out = HD_SESSION_NOT_OF_US;
-    if (fstat(memory, &info) != 0 || !read_at(memory, &s.live, sizeof s.live, 0) || !is_sound(&s)) return HD_OK;
+    if (fstat(memory, &info) != 0 || !hd_read_whole_at(memory, &s.live, sizeof s.live, 0) || !is_sound(&s))
+        return HD_OK;
     s.bytes = (uint64_t)info.st_size;
     *out = HD_SESSION_COMPLETE;
     if (atomic_load(&s.live.is_finished)) return HD_OK;

@@ -66,8 +66,7 @@ typedef struct pickle_stream {
     const char *key;
     hd_status (*take)(void *user, uint64_t list, const pickle_value *items, size_t count);
     void *user;
-    bool
-        is_shallow; /* lists within items, and within items of other lists, have their count alone: nobody looks at them */
+    bool is_shallow; /* lists within items, and within items of other lists, have their count alone */
 } pickle_stream;
 
 enum { PICKLE_REUSED = 64 }; /* dicts with fewer members leave their memory to others when they are gone */

@@ -7,7 +7,6 @@
  * changes, and no lock is taken. The statements are our own, on real tables; views, triggers, attached files and all
  * functions are off, so that expressions of a schema cost little.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -16,8 +15,10 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/io/read_at.h"
 #include "base/io/temporary.h"
 #include "base/memory/vector.h"
+#include "base/text/ends.h"
 #include "format/sqlite/sqlite.h"
 
 enum { SECTOR = 512, HEAD = 32, DEPTH = 50, STEPS = 25000, SQL_BYTES = 1 << 20 };
@@ -50,25 +51,12 @@ static int file_close(sqlite3_file *file)
     return SQLITE_OK;
 }
 
-static bool read_at(int fd, void *out, uint64_t offset, size_t size)
-{
-    uint8_t *p = out;
-    while (size) {
-        ssize_t n = pread(fd, p, size, (off_t)offset);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return false;
-        p += n;
-        offset += (uint64_t)n;
-        size -= (size_t)n;
-    }
-    return true;
-}
-
 /* Part of one sector of the database. */
 static bool read_part(sq_library *l, uint8_t *out, uint64_t offset, size_t size)
 {
     uint64_t sector = offset / SECTOR, left = offset < l->file->pieces.size ? l->file->pieces.size - offset : 0;
-    if (l->is_written && (l->is_written[sector / 8] >> sector % 8 & 1)) return read_at(l->written, out, offset, size);
+    if (l->is_written && (l->is_written[sector / 8] >> sector % 8 & 1))
+        return hd_read_whole_at(l->written, out, size, offset);
     memset(out, 0, size);
     return hd_pieces_read(&l->file->pieces, out, offset, size < left ? size : (size_t)left, NULL) == HD_OK;
 }
@@ -96,7 +84,7 @@ static int file_read(sqlite3_file *file, void *out, int size, sqlite3_int64 offs
     size_t have = at < end ? (size_t)(end - at < (uint64_t)size ? end - at : (uint64_t)size) : 0;
     memset((uint8_t *)out + have, 0, (size_t)size - have);
     if (f->is_beside) {
-        if (!read_at(l->beside, out, at, have)) return SQLITE_IOERR_READ;
+        if (!hd_read_whole_at(l->beside, out, have, at)) return SQLITE_IOERR_READ;
     } else {
         int code = read_database(l, out, at, have);
         if (code != SQLITE_OK) return code;
@@ -219,17 +207,11 @@ static int vfs_delete(sqlite3_vfs *vfs, const char *path, int sync)
     return SQLITE_OK;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t size = strlen(text), least = strlen(end);
-    return size >= least && strcmp(text + size - least, end) == 0;
-}
-
 static int vfs_access(sqlite3_vfs *vfs, const char *path, int flags, int *out)
 {
     const sq_library *l = vfs->pAppData;
     (void)flags;
-    *out = l->beside >= 0 && ends_with(path, l->is_journal ? "-journal" : "-wal");
+    *out = l->beside >= 0 && hd_ends_with(path, strlen(path), l->is_journal ? "-journal" : "-wal");
     return SQLITE_OK;
 }
 
@@ -274,7 +256,7 @@ static bool open_beside(sq_library *l, const char *path)
     free(name);
     if (l->beside < 0 || (end = lseek(l->beside, 0, SEEK_END)) < HEAD) return false;
     l->beside_bytes = (uint64_t)end;
-    return read_at(l->beside, l->head, 0, HEAD);
+    return hd_read_whole_at(l->beside, l->head, HEAD, 0);
 }
 
 static void remove_functions(sq_library *l)
@@ -545,7 +527,7 @@ hd_status sq_library_unchanged(const sq_file *file, hd_error *err)
     uint8_t head[HEAD];
     if (!l || l->beside < 0) return HD_OK;
     HD_TRY(hd_pieces_unchanged(&file->pieces, err));
-    if (read_at(l->beside, head, 0, HEAD) && memcmp(head, l->head, HEAD) == 0) return HD_OK;
+    if (hd_read_whole_at(l->beside, head, HEAD, 0) && memcmp(head, l->head, HEAD) == 0) return HD_OK;
     return hd_error_set(err, HD_ERR_IO, NULL, HD_OFFSET_NONE, "the file changed after it was opened: open it again");
 }
 

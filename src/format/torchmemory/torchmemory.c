@@ -277,7 +277,8 @@ static hd_status read_snapshot(reader *r, const hd_pieces *pieces)
     }
     find_starts(r);
     r->is_adding = events.is_shallow = false;
-    HD_TRY(read_pass(r, pieces, stream));
+    r->in.work = r->in.told = 0;
+    HD_TRY(stream ? read_pass(r, pieces, stream) : read_rest(r)); /* without a stream all values are there */
     HD_TRY(pickle_reader_check(&r->in));
     HD_TRY(pickle_add_rest(&r->in, "device_traces"));
     return pickle_reader_finish(&r->in, pieces->size);

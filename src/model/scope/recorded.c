@@ -27,11 +27,6 @@ typedef struct windows {
     size_t count, capacity;
 } windows;
 
-static uint32_t find_text(const hd_trace *trace, const char *text)
-{
-    return hd_trace_find_string(trace, text, strlen(text));
-}
-
 static bool has_windows(const hd_trace *trace, uint32_t tid)
 {
     for (uint32_t t = 0; tid != HD_NONE && t < hd_trace_track_count(trace); t++)
@@ -55,7 +50,7 @@ static bool add_row(windows *out, const gpu_scope *s, const hd_block *block, uin
 static bool list_windows(windows *out, const gpu_scope *s, uint32_t tid)
 {
     const hd_trace *trace = s->trace;
-    uint32_t category = find_text(trace, HD_CAPTURE_WINDOWS_CATEGORY);
+    uint32_t category = hd_trace_find_string(trace, HD_CAPTURE_WINDOWS_CATEGORY, strlen(HD_CAPTURE_WINDOWS_CATEGORY));
     hd_block_room room = {0};
     bool fine = true;
     for (size_t b = 0; category != HD_NONE && fine && b < hd_trace_block_count(trace, HD_KIND_SLICE); b++) {
@@ -132,7 +127,7 @@ static bool find_always(gpu_spans *out, const gpu_scope *s)
 bool gpu_recorded_find(gpu_scope *s)
 {
     windows w = {0};
-    uint32_t tid = find_text(s->trace, HD_CAPTURE_WINDOWS_TID_TEXT);
+    uint32_t tid = hd_trace_find_string(s->trace, HD_CAPTURE_WINDOWS_TID_TEXT, strlen(HD_CAPTURE_WINDOWS_TID_TEXT));
     if (!has_windows(s->trace, tid)) return true;
     bool fine = list_windows(&w, s, tid);
     unite(&w);

@@ -61,8 +61,7 @@ void view_session_enter(view_use *out, view_session *session);
 void view_session_leave(view_use *use, view_session *session);
 
 /* Closes a trace for all clients: it is no longer part of any answer. Its memory is freed as soon as no request uses
- * it. Errors: ARGUMENT: it is being read, is a side
- * of a diff, or is closed already. `trace` is below the count. */
+ * it. Errors: ARGUMENT: it is being read, is a side of a diff, or is closed already. `trace` is below the count. */
 hd_status view_session_close(view_session *session, uint32_t trace, hd_error *err);
 /* An existing scene, which is taken, also after an error; no further work is done on it. For tests. */
 hd_status view_session_add_scene(uint32_t *out, view_session *session, view_scene *scene, const char *name,
