@@ -61,6 +61,7 @@ typedef enum cli_kind {
     CLI_DECIMAL,  /* double         --snap-threshold-us 0.5 */
     CLI_CHOICE,   /* int            --color never; the index into choices */
     CLI_CHOICES,  /* uint64_t       --damage crossings,cut; bit N for choices[N]; `all` and `none` are understood */
+    CLI_OPERAND,  /* no field       --output FILE: an operand after all others */
     CLI_GIVEN,    /* cli_given      --by step: one that is not the command's own; without `value` a flag */
 } cli_kind;
 
@@ -164,6 +165,7 @@ struct cli_run {
     const void *options; /* the command's own struct, filled in */
     const char **operands;
     int operand_count;
+    const char *last_operand; /* of a CLI_OPERAND, also in `operands`; NULL: the option was not given */
     cli_globals global;
     bool color;       /* whether standard output takes colour: ask cli_style */
     bool is_terminal; /* standard output is one */

@@ -214,6 +214,10 @@ static bool store(cli_run *run, found_option found, const char *shown, const cha
         *(bool *)((char *)found.target + found.option->field) = true;
         return true;
     }
+    if (found.option->kind == CLI_OPERAND) {
+        run->last_operand = value;
+        return true;
+    }
     if (cli_value_parse(found.option, found.target, value, problem, sizeof problem)) return true;
     cli_usage_error(run, "%s: '%.60s' %s", shown, value ? value : "", problem);
     return false;
@@ -307,6 +311,7 @@ int cli_parse(cli_run *run, void *options, const char *const *argv, int count)
         if (used < 0) return -1;
         at += used;
     }
+    if (run->last_operand) run->operands[run->operand_count++] = run->last_operand;
     if (run->command && !check_operands(run)) return -1;
     return at;
 }

@@ -51,6 +51,12 @@
     }
 #define IN_PLACE_HINT ", or write over it with --in-place"
 
+/* Of a command whose last operand is OUT. */
+#define OPTION_OUT                                                                                                     \
+    {                                                                                                                  \
+        .name = "output", .letter = 'o', .kind = CLI_OPERAND, .value = "FILE", .help = "write there, as if named last" \
+    }
+
 #define OPTION_SYNC(at)                                                                                                \
     {                                                                                                                  \
         .name = "sync", .kind = CLI_FLAG, at, .help = "wait until the output is on the disk"                           \

@@ -151,6 +151,7 @@ bool cli_value_parse(const cli_option *option, void *options, const char *text, 
     int choice;
     switch (option->kind) {
     case CLI_FLAG: *(bool *)field = true; return true;
+    case CLI_OPERAND: break; /* of the run: options.c */
     case CLI_TEXT: *(const char **)field = text; return true;
     case CLI_GIVEN: return add_given(option, field, text, problem, problem_size);
     case CLI_TEXTS: return add_text(field, text, problem, problem_size);
@@ -179,6 +180,7 @@ void cli_value_default(const cli_option *option, const void *defaults, char *out
     switch (option->kind) {
     case CLI_FLAG:
     case CLI_TEXTS:
+    case CLI_OPERAND:
     case CLI_GIVEN: break;
     case CLI_TEXT:
         text = *(const char *const *)field;

@@ -88,6 +88,7 @@ static const lookalike lookalikes[] = {
     {{"a PNG picture", NULL, NULL}, BYTES("\x89PNG")},
     {{"a PDF document", NULL, NULL}, BYTES("%PDF-")},
     {{"an HTML page", NULL, NULL}, BYTES("<!DOCTYPE html")},
+    {{"an HTML page", NULL, NULL}, BYTES("<!doctype html")},
     {{"an HTML page", NULL, NULL}, BYTES("<html")},
     {{"a script", NULL, NULL}, BYTES("#!")},
 };
@@ -99,6 +100,8 @@ static const hd_lookalike xml = {"XML", NULL, NULL}, markup = {"XML or HTML", NU
                           picture = {"an SVG picture", NULL, NULL}, json = {"JSON", NULL, NULL},
                           json_lines = {"newline-delimited JSON, as CUPTI injections write", NULL, NULL},
                           cupti_text = {"text of CUPTI's activity sample", NULL, NULL},
+                          saved_page = {"a page of `heddle view --save`", NULL,
+                                        "open it in a browser; cropping a selection there writes a trace"},
                           torch_archive = {"saved tensors of PyTorch, or a model", NULL, TORCH},
                           timed_lines = {"lines with times in brackets, as babeltrace2 and dmesg print", NULL, NULL},
                           metrics = {"metrics as text, as Prometheus takes and DCGM's exporter gives", NULL, NULL};
@@ -200,6 +203,8 @@ const hd_lookalike *hd_lookalike_of(const unsigned char *head, size_t size)
 {
     const char *text = (const char *)head;
     if (is_torch_archive(text, size)) return &torch_archive;
+    if (hd_starts_with(text, size, "<!doctype html>") && holds(text, size, "<meta name=\"heddle-version\""))
+        return &saved_page;
     for (size_t i = 0; i < LOOKALIKES; i++) {
         const lookalike *l = &lookalikes[i];
         if (l->bytes && size >= l->at + l->size && memcmp(text + l->at, l->bytes, l->size) == 0) return &l->is;

@@ -563,7 +563,7 @@ static int check_not_an_input(cli_run *run, const job_files *inputs)
         result = cli_spare_input(run, out, inputs->list[i], IN_PLACE_HINT);
         is_alike = is_alike || are_alike(inputs->list[i], out);
     }
-    if (result != CLI_OK || !is_alike || inputs->count < 2) return result;
+    if (result != CLI_OK || !is_alike || inputs->count < 2 || run->last_operand) return result;
     return cli_usage_error(run,
                            "'%.100s' is named like the inputs and exists: is the output missing? To write over it, "
                            "remove it first",
@@ -593,6 +593,7 @@ static int run(cli_run *run)
 static const struct convert_options defaults = {.snap_threshold_us = 5.0, .mpi = -1};
 #define FIELD(member) .field = offsetof(struct convert_options, member)
 static const cli_option options[] = {
+    OPTION_OUT,
     {.name = "to",
      .letter = 't',
      .kind = CLI_TEXT,

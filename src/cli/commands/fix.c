@@ -315,6 +315,7 @@ static const cli_option options[] = {
      .max = 1e9,
      .field = offsetof(struct fix_options, snap_threshold_us),
      .help = "snap crossings smaller than this many microseconds in place; 0 snaps none"},
+    OPTION_OUT,
     {.name = "dry-run",
      .letter = 'n',
      .kind = CLI_FLAG,

@@ -60,6 +60,7 @@ export function Help({ app }: { app: App }): JSX.Element {
           ))}
         </dl>
       </section>
+      <footer>Heddle {app.state.session.value?.version}</footer>
     </div>
   );
 }
