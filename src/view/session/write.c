@@ -108,7 +108,7 @@ static const char *shown_name(const view_session *s, const view_entry *entry)
 }
 
 /* Of a trace that needs more memory than there is: what there is, what it needs, estimated, and whether its first
- * seconds were not tried yet. */
+ * seconds can be tried: not twice, and not of a store, where a crop decodes every block to bind the flows. */
 static void write_memory(hd_json_out *out, const view_entry *entry)
 {
     double here = (double)hd_memory_of_module(), needed = 0;
@@ -121,7 +121,8 @@ static void write_memory(hd_json_out *out, const view_entry *entry)
     hd_json_put_text(out, "{");
     view_json_int(out, "here", (int64_t)here);
     if (needed > here && needed < (double)INT64_MAX) view_json_int(out, "needed", (int64_t)needed);
-    if (!entry->most_events) view_json_bool(out, "head", true);
+    bool is_store = entry->facts.format && strcmp(entry->facts.format, "heddle") == 0;
+    if (!entry->most_events && !is_store) view_json_bool(out, "head", true);
     hd_json_put_text(out, "}");
 }
 
