@@ -54,7 +54,7 @@ typedef struct hd_table_column {
 hd_status hd_table_builder_new(hd_table_builder **out, const char *name, hd_error *err);
 void hd_table_builder_free(hd_table_builder *builder);
 
-/* Add columns before the first cell. The name is copied and must be new; text output shows '_' as a space. */
+/* Add columns before the first cell. The name is copied and must be new. */
 hd_status hd_table_add_column(hd_table_builder *builder, const char *name, hd_value_type type);
 
 /* Digits after the point for the column added last. */
@@ -95,6 +95,10 @@ const char *hd_table_name(const hd_table *table);
 size_t hd_table_row_count(const hd_table *table);
 size_t hd_table_column_count(const hd_table *table);
 const hd_table_column *hd_table_get_column(const hd_table *table, size_t column);
+/* The name as a heading for people: '_' becomes a space, and the words work and works "GPU op" and "GPU ops". Cut to
+ * HD_HEADING_BYTES. Returns `out`. */
+enum { HD_HEADING_BYTES = 128 };
+const char *hd_table_heading(char out[HD_HEADING_BYTES], const hd_table_column *column);
 bool hd_table_is_null(const hd_table *table, size_t row, size_t column);
 const char *hd_table_get_string(size_t *out_size, const hd_table *table, size_t row, size_t column);
 /* Cells that are null because their value overflowed. */

@@ -34,7 +34,7 @@ typedef struct hd_trace hd_trace;
 /* ---- kinds and columns ---- */
 
 typedef enum hd_kind {
-    HD_KIND_SLICE,   /* a complete slice, or the begin of one (phase 'B'), with its end's time filled in */
+    HD_KIND_SLICE,   /* a complete slice, or the beginning of one (phase 'B'), with its end's time filled in */
     HD_KIND_END,     /* the end event of a begin/end pair; partner is the slice's row */
     HD_KIND_INSTANT, /* something at one time */
     HD_KIND_COUNTER, /* samples of counters: each argument is a series */

@@ -162,6 +162,8 @@ enum { CLI_PIPE_WIDTH = 200 };
 
 struct cli_run {
     const cli_command *command;
+    const cli_command
+        *unnamed;        /* the command of a line that names none, as `heddle FILE`; NULL: every line names one */
     const void *options; /* the command's own struct, filled in */
     const char **operands;
     int operand_count;
@@ -223,7 +225,7 @@ bool cli_global_applies(const cli_option *option, const cli_command *command);
 
 /* Parse argv[0 … count) for run->command: options into `options` (the command's struct, already holding its defaults)
  * and run->global, operands into run->operands, which has room for `count`. With a NULL command, stops at the first
- * operand. Returns how many arguments were used, or -1 with run->err set. */
+ * operand, or at the first option that run->unnamed has and heddle itself has not. Returns how many arguments were used, or -1 with run->err set. */
 int cli_parse(cli_run *run, void *options, const char *const *argv, int count);
 
 /* Whether the option takes no value. */

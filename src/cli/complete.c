@@ -210,10 +210,16 @@ static void set_command(asked *a, const char *word)
     a->operands = a->operand != NULL;
 }
 
+/* The option that a word has; of letters the last. */
+static const cli_option *option_in(const asked *a, const char *word)
+{
+    if (word[1] == '-') return option_of(a, word + 2, strcspn(word + 2, "="), '\0');
+    return option_of(a, NULL, 0, word[strlen(word) - 1]);
+}
+
 /* One word before the last. */
 static void pass_word(asked *a, const char *word)
 {
-    const cli_option *option = NULL;
     if (a->pending) {
         a->pending = NULL;
     } else if (a->options_end || word[0] != '-' || !word[1]) {
@@ -227,12 +233,16 @@ static void pass_word(asked *a, const char *word)
             set_command(a, word);
     } else if (strcmp(word, "--") == 0) {
         a->options_end = true;
-    } else if (word[1] == '-') {
-        if (!strchr(word, '=')) option = option_of(a, word + 2, strlen(word + 2), '\0');
     } else {
-        option = option_of(a, NULL, 0, word[strlen(word) - 1]);
+        const cli_option *option = option_in(a, word);
+        /* as cli_parse does: of the command of a line that names none */
+        if (!option && !a->command) {
+            a->command = cli_resolve(&word, 1).command;
+            option = option_in(a, word);
+        }
+        bool has_value = word[1] == '-' && strchr(word, '=');
+        if (option && !has_value && !cli_is_flag(option) && !option->alone) a->pending = option;
     }
-    if (option && !cli_is_flag(option) && !option->alone) a->pending = option;
 }
 
 static void offer_operand(asked *a)

@@ -197,8 +197,18 @@ static int run_command(cli_run *run)
     return status == CLI_OK && run->reported ? CLI_FAILED : status;
 }
 
-/* report: an operand before all others; NULL: none. */
-static int parse_and_run(cli_run *run, const char *report, const char *const *argv, int count)
+/* Options may come before the first operand, so that is seen only now: it may be the report's name in another tool's
+ * word, or a command. */
+static int check_first_operand(cli_run *run)
+{
+    if (!run->operand_count) return CLI_OK;
+    const cli_asked first = cli_resolve(run->operands, 1);
+    if (first.report) run->operands[0] = first.report;
+    if (!first.command || first.command == run->command || cli_has_topic(run->command, run->operands[0])) return CLI_OK;
+    return cli_usage_error(run, "options of heddle %s come after its name", first.command->name);
+}
+
+static int parse_and_run(cli_run *run, cli_asked asked, const char *const *argv, int count)
 {
     const cli_command *command = run->command;
     void *options = calloc(1, command->options_size + 1);
@@ -210,8 +220,8 @@ static int parse_and_run(cli_run *run, const char *report, const char *const *ar
     } else {
         if (command->defaults) memcpy(options, command->defaults, command->options_size);
         run->options = options;
-        if (report) run->operands[run->operand_count++] = report;
-        if (cli_parse(run, options, argv, count) < 0) {
+        if (asked.report) run->operands[run->operand_count++] = asked.report;
+        if (cli_parse(run, options, argv, count) < 0 || (!asked.used && check_first_operand(run) != CLI_OK)) {
             status = wrong_usage(run);
         } else {
             cli_term_init(run);
@@ -295,7 +305,7 @@ static void catch_size_limit(void)
 
 int main(int argc, char **argv)
 {
-    cli_run run = {0};
+    cli_run run = {.unnamed = &cmd_report};
     catch_stops();
     catch_size_limit();
     /* So that a closed pipe is an error, after which outputs are cleaned up. */
@@ -325,7 +335,7 @@ int main(int argc, char **argv)
             return wrong_usage(&run);
         }
         used += asked.used;
-        status = parse_and_run(&run, asked.report, words + used, count - used);
+        status = parse_and_run(&run, asked, words + used, count - used);
     }
     return finish_output(&run, status);
 }

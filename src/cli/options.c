@@ -176,6 +176,19 @@ static bool find_option(found_option *out, cli_run *run, void *options, const ch
     return false;
 }
 
+/* Whether the command (NULL: heddle itself) has the option, or all flags, of a word. */
+static bool has_option(const cli_command *command, const char *word)
+{
+    cli_run run = {.command = command};
+    found_option found;
+    if (word[1] == '-') return find_option(&found, &run, NULL, word + 2, strcspn(word + 2, "="), '\0');
+    for (const char *letter = word + 1; *letter; letter++) {
+        if (!find_option(&found, &run, NULL, NULL, 0, *letter)) return false;
+        if (!cli_is_flag(found.option)) break;
+    }
+    return true;
+}
+
 static int unknown_option(cli_run *run, const char *name, size_t size)
 {
     char typed[64];
@@ -303,6 +316,8 @@ int cli_parse(cli_run *run, void *options, const char *const *argv, int count)
             only_operands = only_operands || run->command->operands_are_command;
         } else if (strcmp(word, "--") == 0) {
             only_operands = true;
+        } else if (!run->command && run->unnamed && !has_option(NULL, word) && has_option(run->unnamed, word)) {
+            return at;
         } else if (word[1] == '-') {
             used = parse_long(run, options, argv + at, count - at);
         } else {

@@ -57,7 +57,7 @@ cli_asked cli_resolve(const char *const *words, int count)
     const cli_command *command = find(NULL, word);
     if (command) return (cli_asked){.command = command, .used = 1};
     if (names_reports(word)) return (cli_asked){.command = report, .report = word, .used = 1};
-    if (strcmp(word, "-") == 0 || access(word, F_OK) == 0) return (cli_asked){.command = report};
+    if (word[0] == '-' || access(word, F_OK) == 0) return (cli_asked){.command = report};
     return (cli_asked){0};
 }
 

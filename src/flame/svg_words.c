@@ -11,11 +11,11 @@ static const struct {
     const char *of;   /* what they are */
 } words[HD_FLAME_OFS] = {
     [HD_FLAME_AUTO] = {"weight", "of stacks"},
-    [HD_FLAME_GPU_TIME] = {"GPU time", "of kernels, copies and sets"},
+    [HD_FLAME_GPU_TIME] = {"GPU time", "of kernels, copies and memsets"},
     [HD_FLAME_CPU_TIME] = {"CPU time", "of slices"},
     [HD_FLAME_CPU_SELF] = {"CPU time", "of slices less those in them"},
     [HD_FLAME_LAUNCHES] = {"weight", ""},
-    [HD_FLAME_BYTES] = {"bytes", "moved by copies and sets"},
+    [HD_FLAME_BYTES] = {"bytes", "moved by copies and memsets"},
     [HD_FLAME_SAMPLES] = {"weight", ""},
 };
 

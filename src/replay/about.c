@@ -110,7 +110,7 @@ static const hd_report_column dependency_columns[] = {
      "call: the name of that which launched it; launch order: what the same thread launched before it; events: whose "
      "end "
      "its queue waits for; data: which work it reads of; waits: whether a call waits for it"},
-    {"works", HD_VALUE_COUNT, "pairs of the same work in both traces"},
+    {"works", HD_VALUE_COUNT, "pairs of the same activity in both traces"},
     {"differ", HD_VALUE_COUNT, "of them"},
     {"name", HD_VALUE_STRING, "of the first that differs"},
     {"id", HD_VALUE_INT, GPU_ID_OF "it"},

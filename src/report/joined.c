@@ -20,7 +20,7 @@ static const hd_report_column join_columns[] = {
     {"stack_frames", HD_VALUE_COUNT, "different frames of all stacks"},
     {"launches", HD_VALUE_COUNT, "API calls that start GPU activities"},
     {"launches_without_work", HD_VALUE_COUNT, "those without an activity in the trace"},
-    {"works", HD_VALUE_COUNT, "kernels, copies and sets"},
+    {"works", HD_VALUE_COUNT, "kernels, copies and memsets"},
     {"kernels", HD_VALUE_COUNT, "of them, kernels"},
     {"kernels_of_graphs", HD_VALUE_COUNT, "of them, launched by a graph"},
     {"works_without_launch", HD_VALUE_COUNT, "activities whose launch is not in the trace"},

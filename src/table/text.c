@@ -10,6 +10,7 @@
 #include "table/impl.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,11 +59,30 @@ static const char *cell_text(size_t *out_size, char *value, const hd_table *tabl
     return text;
 }
 
+const char *hd_table_heading(char out[HD_HEADING_BYTES], const hd_table_column *column)
+{
+    size_t used = 0;
+    *out = '\0';
+    for (const char *word = column->name; *word && used < HD_HEADING_BYTES;) {
+        const int size = (int)strcspn(word, "_");
+        const bool is_work = size >= 4 && size <= 5 && strncmp(word, "works", (size_t)size) == 0;
+        used += (size_t)snprintf(out + used, HD_HEADING_BYTES - used, "%s%.*s%s", is_work ? "GPU op" : "",
+                                 is_work ? size - 4 : size, is_work ? word + 4 : word, word[size] ? " " : "");
+        word += size + (word[size] == '_');
+    }
+    return out;
+}
+
+static const char *title_of(char title[HD_HEADING_BYTES], const hd_table_column *column, bool raw)
+{
+    return raw ? column->name : hd_table_heading(title, column);
+}
+
 static void measure(size_t *widths, const hd_table *table, const hd_table_style *style)
 {
-    char value[HD_VALUE_TEXT_BYTES];
+    char value[HD_VALUE_TEXT_BYTES], title[HD_HEADING_BYTES];
     for (size_t column = 0; column < table->column_count; column++) {
-        const char *name = table->columns[column].name;
+        const char *name = title_of(title, &table->columns[column], style->raw);
         widths[column] = text_width(name, strlen(name));
         if (style->widths && style->widths[column] > widths[column]) widths[column] = style->widths[column];
     }
@@ -262,25 +282,15 @@ static void put_cell(table_out *out, const hd_table_column *column, const char *
     if (!last) table_put_spaces(out, GAP);
 }
 
-enum { TITLE_BYTES = 128 };
-
-static size_t title_of(char title[TITLE_BYTES], const hd_table_column *column, bool raw)
-{
-    size_t size = 0;
-    for (; column->name[size] && size < TITLE_BYTES; size++)
-        title[size] = column->name[size] == '_' && !raw ? ' ' : column->name[size];
-    return size;
-}
-
 static void put_head(table_out *out, const hd_table *table, const layout *l, const hd_table_style *style)
 {
     table_put_spaces(out, style->indent);
     if (style->bold_head) table_puts(out, "\033[1m");
     for (size_t i = 0; i < l->shown; i++) {
-        char title[TITLE_BYTES];
+        char room[HD_HEADING_BYTES];
         const size_t column = l->order[i];
-        size_t size = title_of(title, &table->columns[column], style->raw);
-        put_cell(out, &table->columns[column], title, size, l->widths[column], i + 1 == l->shown);
+        const char *title = title_of(room, &table->columns[column], style->raw);
+        put_cell(out, &table->columns[column], title, strlen(title), l->widths[column], i + 1 == l->shown);
     }
     if (style->bold_head) table_puts(out, "\033[0m");
     table_puts(out, "\n");
@@ -345,7 +355,7 @@ static void put_left_out(table_out *out, const hd_table *table, const layout *l,
 {
     const size_t first = l->shown + l->below, count = table->column_count;
     if (first == count) return;
-    char title[TITLE_BYTES];
+    char title[HD_HEADING_BYTES];
     table_put_spaces(out, style->indent);
     table_puts(out, count - first == 1 ? "\xE2\x80\xA6 one more column: " : "\xE2\x80\xA6 more columns: ");
     for (size_t column = 0, any = 0; column < count; column++) { /* in their order */
@@ -353,7 +363,7 @@ static void put_left_out(table_out *out, const hd_table *table, const layout *l,
         while (i < count && l->order[i] != column) i++;
         if (i == count) continue;
         if (any++) table_puts(out, ", ");
-        table_put(out, title, title_of(title, &table->columns[column], style->raw));
+        table_puts(out, title_of(title, &table->columns[column], style->raw));
     }
     table_puts(out, "\n");
 }
@@ -361,17 +371,19 @@ static void put_left_out(table_out *out, const hd_table *table, const layout *l,
 /* A single row that does not fit: a line for each column. */
 static void put_lines(table_out *out, const hd_table *table, const hd_table_style *style)
 {
-    char value[HD_VALUE_TEXT_BYTES], title[TITLE_BYTES];
+    char value[HD_VALUE_TEXT_BYTES], room[HD_HEADING_BYTES];
     size_t widest = 0, size;
     for (size_t i = 0; i < table->column_count; i++) {
-        size_t width = text_width(table->columns[i].name, strlen(table->columns[i].name));
+        const char *title = title_of(room, &table->columns[i], style->raw);
+        size_t width = text_width(title, strlen(title));
         if (width > widest) widest = width;
     }
     const size_t column = style->indent + widest + GAP;
     for (size_t i = 0; i < table->column_count && out->status == HD_OK; i++) {
         table_put_spaces(out, style->indent);
         if (style->bold_head) table_puts(out, "\033[1m");
-        size_t width = put_fitting(out, title, title_of(title, &table->columns[i], style->raw), widest);
+        const char *title = title_of(room, &table->columns[i], style->raw);
+        size_t width = put_fitting(out, title, strlen(title), widest);
         if (style->bold_head) table_puts(out, "\033[0m");
         table_put_spaces(out, widest + GAP - width);
         const char *text = cell_text(&size, value, table, 0, i, style->raw);

@@ -250,11 +250,11 @@ static void put_markdown_row(table_out *out, const hd_table *table, size_t row, 
 
 static void write_markdown_head(table_out *out, const hd_table *table, bool raw)
 {
+    char heading[HD_HEADING_BYTES];
     table_puts(out, "|");
     for (size_t column = 0; column < table->column_count; column++) {
         table_puts(out, " ");
-        for (const char *name = table->columns[column].name; *name && !raw; name++)
-            table_put(out, *name == '_' ? " " : name, 1);
+        if (!raw) table_puts(out, hd_table_heading(heading, &table->columns[column]));
         if (raw) put_markdown_string(out, table->columns[column].name, strlen(table->columns[column].name));
         table_puts(out, " |");
     }

@@ -17,6 +17,8 @@
 
 #include <cmocka.h>
 
+#include "base/io/compress.h"
+
 enum { TEXT_BYTES = 3000, LARGE_BYTES = 700000, FRAME_MAX = LARGE_BYTES + 4096 };
 
 typedef struct fixture {
@@ -252,6 +254,44 @@ static void test_input__a_flipped_gzip_bit_is_named_or_harmless(void **state)
 {
     fixture *f = *state;
     check_every_flip(f, gzip(f->packed, f->text, TEXT_BYTES), 2);
+}
+
+/* Appends bits to deflate data, the lowest first. */
+static void put_bits(uint8_t *data, size_t *at, uint32_t bits, unsigned count)
+{
+    for (; count--; bits >>= 1, ++*at) data[*at / 8] |= (uint8_t)((bits & 1) << *at % 8);
+}
+
+/* ISA-L for x86-64 counts the bytes of a match as output before it sees that there is nothing to match. */
+static void test_input__deflate_data_ends_before_an_impossible_match(void **state)
+{
+    enum { LETTERS = 40 };
+    static const uint8_t head[10] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3}, zlib_head[2] = {0x78, 0x9c};
+    fixture *f = *state;
+    uint8_t deflated[400] = {0};
+    size_t bits = 0;
+    put_bits(deflated, &bits, 1 | 1 << 1, 3);                             /* the last block, with fixed codes */
+    for (int i = 0; i < LETTERS; i++) put_bits(deflated, &bits, 0x89, 8); /* 'a': 0x30 + 97, the highest bit first */
+    put_bits(deflated, &bits, 0xa3, 8);                                   /* 258 bytes … */
+    put_bits(deflated, &bits, 0x17 | 0x1fff << 5, 18);                    /* … from 32,768 before: too far */
+    memcpy(f->packed, head, sizeof head);
+    memcpy(f->packed + sizeof head, deflated, sizeof deflated);
+    hd_input *in;
+    assert_int_equal(read_file(f, f->packed, sizeof head + sizeof deflated, 65536, &in), HD_END);
+    assert_damage(in, "gzip.corrupt");
+    hd_input_close(in);
+    assert_int_equal(f->got_size, LETTERS);
+    for (size_t i = 0; i < LETTERS; i++) assert_int_equal(f->got[i], 'a');
+
+    hd_bytes out = {0};
+    assert_int_equal(hd_gzip_decompress(&out, f->packed, sizeof head + sizeof deflated, 1000, NULL), HD_ERR_DAMAGED);
+    assert_int_equal(out.size, LETTERS);
+    memcpy(f->packed, zlib_head, sizeof zlib_head);
+    memcpy(f->packed + sizeof zlib_head, deflated, sizeof deflated);
+    assert_int_equal(hd_zlib_decompress(&out, f->packed, sizeof zlib_head + sizeof deflated, 1000, NULL),
+                     HD_ERR_DAMAGED);
+    assert_int_equal(out.size, 2 * LETTERS);
+    hd_bytes_deinit(&out);
 }
 
 static void test_input__a_flipped_zstd_bit_is_named_or_harmless(void **state)
@@ -544,6 +584,7 @@ int main(void)
         TEST(test_input__truncated_zstd_delivers_what_it_has),
         TEST(test_input__bad_zstd_block_keeps_the_blocks_before_it),
         TEST(test_input__a_flipped_gzip_bit_is_named_or_harmless),
+        TEST(test_input__deflate_data_ends_before_an_impossible_match),
         TEST(test_input__a_flipped_zstd_bit_is_named_or_harmless),
         TEST(test_input__bad_checksum_does_not_stop_the_next_member),
         TEST(test_input__trailing_garbage_is_named_and_zero_padding_is_not),

@@ -42,6 +42,8 @@ LINES = [
     ("check --only crossing,time-o", ["check", "--only", "crossing,time-outlier"]),
     ("info other/a\\ b", ["info", "other/a b.heddle"]),
     ("info tra", ["info", "trace.json"]),
+    ("--all trace", ["--all", "trace.json"]),
+    ("--rows 1 --js", ["--rows", "1", "--json"]),
     ("report mem", ["report", "memory"]),
     ("report memory --no-st", ["report", "memory", "--no-stacks"]),
     ("timeline --tra", ["timeline", "--tracks"]),

@@ -301,7 +301,7 @@ static void test_svg__it_says_what_is_not_drawn(void **state)
     hd_flame_write_options options = {.format = HD_FLAME_SVG, .min_percent = -1};
     char *text = flame_file(&flame, &options, &written, NULL);
     assert_non_null(
-        strstr(text, ">GPU time: 1.234 s of kernels, copies and sets, 1,501 of them; 2.0 % without a stack<"));
+        strstr(text, ">GPU time: 1.234 s of kernels, copies and memsets, 1,501 of them; 2.0 % without a stack<"));
     assert_non_null(strstr(text, "1,500 of 1,501 frames below 0.05 % are not drawn (use --min-percent)"));
     assert_non_null(strstr(text, "12 launches of work that is not there"));
     assert_non_null(strstr(text, "5.000 µs left out as asked for"));
@@ -328,7 +328,7 @@ static void test_svg__a_title_of_the_user_comes_first(void **state)
     hd_flame_write_options options = {.format = HD_FLAME_SVG, .title = "step <3>", .min_percent = -1};
     char *text = flame_file(&flame, &options, NULL, NULL);
     assert_non_null(strstr(text, "<title>step &lt;3&gt;</title>"));
-    assert_non_null(strstr(text, "Bytes copied and set on GPUs: 3.000 GB moved by copies and sets, 1 of them"));
+    assert_non_null(strstr(text, "Bytes copied and set on GPUs: 3.000 GB moved by copies and memsets, 1 of them"));
     free(text);
     flame_deinit(&flame);
 }

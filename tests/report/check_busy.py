@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Asks `heddle info` and `heddle flame` how long rows were busy, and computes the same from the JSON of the traces,
-without any code of ours: on a device's row only kernels, copies and sets count, on others whatever covers them.
+without any code of ours: on a device's row only kernels, copies and memsets count, on others whatever covers them.
 
   check_busy.py --heddle HEDDLE [--rest|--all] [FILE.json[.gz] ...]
 

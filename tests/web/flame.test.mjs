@@ -146,7 +146,7 @@ test("without scripts the picture is there, with its words", async (page, {brows
   const texts = await still.locator(".static text").allTextContents();
   assert.ok(texts.includes("train.py: main") && texts.includes("aten::linear"), texts.join());
   assert.equal(await still.textContent(".title"),
-    "GPU time: 1.000 ms of kernels, copies and sets, 5 of them; 1.0 % without a stack");
+    "GPU time: 1.000 ms of kernels, copies and memsets, 5 of them; 1.0 % without a stack");
   assert.deepEqual(await still.locator(".legend text").allTextContents(),
     ["Python", "annotation", "framework op", "CUDA/HIP API", "GPU kernel", "GPU copy or set", "missing or left out"]);
   await context.close();

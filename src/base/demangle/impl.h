@@ -128,7 +128,7 @@ static inline dm_mark dm_mark_here(const dm_reader *r, size_t back)
 {
     return (dm_mark){r->at - back, r->params_read};
 }
-/* Adds the text read since the mark, a type or the begin of a nested name, as a substitution. */
+/* Adds the text read since the mark, a type or the beginning of a nested name, as a substitution. */
 void dm_add_sub(dm_reader *r, dm_text text, dm_mark since);
 
 /* ---- name.c ---- */

@@ -6,6 +6,8 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
+#include "base/io/inflate.h"
+
 /* ---- zstd ---- */
 
 struct hd_compressor {
@@ -181,9 +183,8 @@ hd_status hd_gzip_compress(hd_bytes *out, const void *data, size_t size, hd_erro
 static hd_status inflate(hd_bytes *out, const void *data, size_t size, size_t limit, uint32_t wrapping, hd_error *err)
 {
     if (size > ZLIB_CHUNK) return damaged(err);
-    struct inflate_state *state = calloc(1, sizeof *state); /* zeroed, since damaged streams read its window before it
-                                                               is filled */
-    if (!state) return HD_NOMEM(err);
+    struct inflate_state *states = calloc(2, sizeof *states), *state = states;
+    if (!states) return HD_NOMEM(err);
     isal_inflate_init(state);
     state->crc_flag = wrapping;
     state->next_in = (uint8_t *)(uintptr_t)data;
@@ -196,7 +197,9 @@ static hd_status inflate(hd_bytes *out, const void *data, size_t size, size_t li
         if (!room) break;
         state->next_out = room;
         state->avail_out = (uint32_t)step;
-        int result = isal_inflate(state);
+        int result = hd_inflate(state, states + 1);
+        if (hd_inflate_is_damage(result))
+            state->avail_out -= (uint32_t)hd_inflate_held(state, state->next_out, state->avail_out);
         size_t got = step - state->avail_out;
         out->size += got;
         fine =
@@ -204,7 +207,7 @@ static hd_status inflate(hd_bytes *out, const void *data, size_t size, size_t li
     }
     fine = fine && state->block_state == ISAL_BLOCK_FINISH;
     if (out->size - start > limit) out->size = start + limit;
-    free(state);
+    free(states);
     if (out->failed) return HD_NOMEM(err);
     return fine ? HD_OK : damaged(err);
 }

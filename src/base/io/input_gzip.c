@@ -6,9 +6,10 @@
  */
 #include "base/io/input.h"
 
-#include <isa-l/igzip_lib.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/io/inflate.h"
 
 enum { CHUNK_MAX = 1 << 30 /* ISA-L counts in 32 bits */, HEADER_BYTES = 10 };
 
@@ -23,7 +24,7 @@ typedef enum gzip_stage {
 } gzip_stage;
 
 typedef struct gzip_state {
-    struct inflate_state inflate;
+    struct inflate_state inflate, before;
     struct isal_gzip_header header; /* persists between calls: a header may arrive in parts */
     gzip_stage stage;
     bool has_member; /* a whole member was decoded */
@@ -136,11 +137,11 @@ static hd_status inflate_body(gzip_state *state, hd_decoder_io *io)
     give_input(state, io);
     state->inflate.next_out = io->out;
     state->inflate.avail_out = (uint32_t)(io->out_size < CHUNK_MAX ? io->out_size : CHUNK_MAX);
-    int result = isal_inflate(&state->inflate);
+    int result = hd_inflate(&state->inflate, &state->before);
     take_input(state, io);
     io->out_size -= (size_t)(state->inflate.next_out - io->out);
     io->out = state->inflate.next_out;
-    if (result != ISAL_DECOMP_OK && result != ISAL_INCORRECT_CHECKSUM) {
+    if (hd_inflate_is_damage(result)) {
         state->stage = GZIP_DRAIN;
         return HD_OK;
     }
@@ -155,19 +156,12 @@ static hd_status inflate_body(gzip_state *state, hd_decoder_io *io)
     return search_after(state, io, "gzip.truncated");
 }
 
-/* ISA-L decodes up to 64 KiB ahead into its own buffer and withholds them after an error. */
 static hd_status drain(gzip_state *state, hd_decoder_io *io)
 {
-    struct inflate_state *inflate = &state->inflate;
-    size_t held = 0;
-    if (inflate->tmp_out_valid > inflate->tmp_out_processed)
-        held = (size_t)(inflate->tmp_out_valid - inflate->tmp_out_processed);
-    size_t size = held < io->out_size ? held : io->out_size;
-    memcpy(io->out, inflate->tmp_out_buffer + inflate->tmp_out_processed, size);
-    inflate->tmp_out_processed += (int32_t)size;
+    size_t size = hd_inflate_held(&state->inflate, io->out, io->out_size);
     io->out += size;
     io->out_size -= size;
-    return size == held ? search_after(state, io, "gzip.corrupt") : HD_OK;
+    return io->out_size ? search_after(state, io, "gzip.corrupt") : HD_OK;
 }
 
 /* A plausible header: deflate, no reserved flag, a known system. Other bytes hardly ever look like it. */

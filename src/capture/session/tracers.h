@@ -7,7 +7,7 @@
 
 #include "heddle/session.h"
 
-/* alone.c: +1 at the begin of each thread of ours, -1 at its end; exit_when_alone counts them. */
+/* alone.c: +1 at the beginning of each thread of ours, -1 at its end; exit_when_alone counts them. */
 void session_own_thread(int change);
 
 /* live.c: counts of a tracer: launches whose records are due, and those that came. If the process is killed, the

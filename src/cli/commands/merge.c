@@ -155,7 +155,7 @@ static void say_counts(cli_printer *p, const hd_table *join)
     } lines[] = {
         {"samples", "stacks"},
         {"launches", "launches"},
-        {"works", "kernels, copies and sets"},
+        {"works", "kernels, copies and memsets"},
         {"kernels", "  kernels"},
         {"kernels_of_graphs", "  of graphs"},
         {"works_without_stack", "  without a stack"},

@@ -151,7 +151,7 @@ hd_status hd_flow_points_of(hd_flow_point **out, size_t *out_count, const hd_tra
 
 enum { BUCKETS_MOST = 1 << 12, BUCKET_POINTS = 16 };
 
-/* Moves every point to its bucket, by swaps: `next` has the begin of each bucket, and finally its end. */
+/* Moves every point to its bucket, by swaps: `next` has the beginning of each bucket, and finally its end. */
 static void move_to_buckets(hd_flow_point *points, hd_flow_number *number, const void *user, uint64_t least,
                             unsigned shift, size_t *next, size_t *ends, size_t buckets)
 {

@@ -52,7 +52,7 @@ typedef struct gpu_options {
 #define GPU_OPTION_STEPS(options, field)                                                                               \
     {                                                                                                                  \
         "steps", HD_OPTION_TEXT, NULL,                                                                                 \
-            "from the begin of step A to the end of step B: A:B; or one step by its number, or those of one name",     \
+            "from the beginning of step A to the end of step B: A:B; or one step by its number, or those of one name", \
             offsetof(options, field)                                                                                   \
     }
 

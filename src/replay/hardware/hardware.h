@@ -39,7 +39,7 @@ typedef struct hardware {
     uint32_t *kernels;        /* its stamp; HD_NONE: not a kernel, or does not run */
     uint32_t *events;         /* HD_NONE: nothing waits for it */
     _Atomic uint8_t *is_done; /* it is launched */
-    int64_t *bytes;           /* of copies and sets */
+    int64_t *bytes;           /* of copies and memsets */
     /* By kernel. */
     uint32_t *heads; /* node */
     int64_t *spins;  /* ns */

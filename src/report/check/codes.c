@@ -82,7 +82,7 @@ const hd_check_code check_codes[CHECK_CODES] = {
     [CHECK_ASYNC_WITHOUT_BEGIN] = {"async-without-begin", "warning",
                                    "the end of an async slice of a (category, id, scope) that has no begin",
                                    "viewers ignore it: its begin was before the recording, or ids differ"},
-    [CHECK_ASYNC_WITHOUT_END] = {"async-without-end", "warning", "the begin of an async slice that has no end",
+    [CHECK_ASYNC_WITHOUT_END] = {"async-without-end", "warning", "the beginning of an async slice without an end",
                                  "viewers draw it to the end of the trace: it was cut, or ids differ"},
     [CHECK_COUNTER_NOT_NUMERIC] = {"counter-not-numeric", "warning",
                                    "a counter sample with a value that is not a number",

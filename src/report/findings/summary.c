@@ -441,7 +441,7 @@ static const hd_report_column breakdown_columns[] = {
     {"exposed_communication", HD_VALUE_DURATION, "communication runs, and no compute"},
     {"exposed_copy", HD_VALUE_DURATION, "a copy runs, and neither compute nor communication"},
     {"idle", HD_VALUE_DURATION, "nothing runs"},
-    {"works", HD_VALUE_COUNT, "kernels, copies and sets"},
+    {"works", HD_VALUE_COUNT, "kernels, copies and memsets"},
     {"unlinked", HD_VALUE_COUNT, "activities whose launch is unknown"},
     GPU_COLUMN_DOUBT,
     {0},

@@ -1,4 +1,4 @@
-/* copies.c - copies and sets by kind and size, and their bandwidth: see "copies" in docs/reports/definitions.md */
+/* copies.c - copies and memsets by kind and size, and their bandwidth: see "copies" in docs/reports/definitions.md */
 #include <stdlib.h>
 #include <string.h>
 
@@ -200,7 +200,7 @@ static const hd_report_column copies_columns[] = {
      GPU_FILL(TEXT, copy_row, key.detail)},
     {"count", HD_VALUE_COUNT, "copies", GPU_FILL(ROWS, copy_row, time)},
     {"total", HD_VALUE_DURATION, "sum of the durations", GPU_FILL(SUM, copy_row, time)},
-    {"share", HD_VALUE_DECIMAL, "percent of the time of all copies and sets of the device",
+    {"share", HD_VALUE_DECIMAL, "percent of the time of all copies and memsets of the device",
      GPU_FILL(SHARE, copy_row, time)},
     {"bytes", HD_VALUE_BYTES, "sum over the copies with a size; null: none has one", GPU_FILL(SUM, copy_row, bytes)},
     {"unknown", HD_VALUE_COUNT, "copies without a size", GPU_FILL(UNKNOWN, copy_row, bytes)},

@@ -309,7 +309,7 @@ static const hd_report_column totals_columns[] = {
      GPU_FILL(SUM, total_row, launches)},
     {"without_work", HD_VALUE_COUNT, "launches whose activity is not in the trace",
      GPU_FILL(SUM, total_row, without_work)},
-    {"works", HD_VALUE_COUNT, "kernels, copies and sets", GPU_FILL(SUM, total_row, works)},
+    {"works", HD_VALUE_COUNT, "kernels, copies and memsets", GPU_FILL(SUM, total_row, works)},
     {"unlinked", HD_VALUE_COUNT, "those with an unknown launch", GPU_FILL(SUM, total_row, unlinked)},
     {"before", HD_VALUE_COUNT, "of these, those launched before the recording", GPU_FILL(SUM, total_row, before)},
     {"negative", HD_VALUE_COUNT, "launches whose activity began before the call returned",
@@ -331,7 +331,7 @@ static const hd_report_column delays_columns[] = {
 };
 
 static const hd_report_table_about tables[] = {
-    {"launches", "by call and work, longest way first", launches_columns, HD_CHART_BARS, "call,name",
+    {"launches", "by API call and GPU activity, longest way first", launches_columns, HD_CHART_BARS, "call,name",
      "call_total,queue_total,work_total"},
     {"launch_totals", "by rank: launches without activities, and activities without a launch", totals_columns},
     {"delays", "how many launches have which delay", delays_columns, HD_CHART_BARS, "rank,device,step,delay",

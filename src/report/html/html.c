@@ -242,6 +242,7 @@ static const char *meaning_of(const hd_report_table_about *about, const char *co
 
 static void put_head(hd_json_out *out, const hd_table *table, const hd_report_table_about *about)
 {
+    char heading[HD_HEADING_BYTES];
     html_put(out, "<thead><tr>");
     for (size_t i = 0; i < hd_table_column_count(table); i++) {
         const hd_table_column *column = hd_table_get_column(table, i);
@@ -250,7 +251,7 @@ static void put_head(hd_json_out *out, const hd_table *table, const hd_report_ta
         put_attribute(out, "title", meaning_of(about, column->name));
         put_attribute(out, "data-name", column->name);
         html_put(out, ">");
-        for (const char *c = column->name; *c; c++) hd_json_put(out, *c == '_' ? " " : c, 1);
+        html_put(out, hd_table_heading(heading, column));
         html_put(out, "</th>");
     }
     html_put(out, "</tr></thead>\n<tbody>\n");

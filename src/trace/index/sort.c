@@ -43,7 +43,7 @@ static void merge_down(lane_span *spans, uint32_t left, uint32_t count, lane_spa
     memcpy(spans, scratch, j * sizeof *spans);
 }
 
-/* Merges two sorted neighbours: only the part between the begin of the second and the end of the first moves. */
+/* Merges two sorted neighbours: only the part between the beginning of the second and the end of the first moves. */
 static void merge(lane_span *spans, uint32_t left, uint32_t count, lane_span *scratch)
 {
     if (!lane_span_before(&spans[left], &spans[left - 1])) return;

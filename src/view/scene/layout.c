@@ -175,7 +175,8 @@ static hd_status sum_up(view_row *out, view_scene *scene, const view_rows *rows,
 
 static hd_status sum_up_works(view_track *track, view_scene *scene, lane_layout *works, hd_error *err)
 {
-    static const char detail[] = "busy is what its kernels, copies and sets cover; annotations and waits are not work";
+    static const char detail[] =
+        "busy is what its kernels, copies and memsets cover; annotations and waits are not work";
     view_rows rows = {0};
     hd_status status = place_rows(works, err);
     if (status == HD_OK) status = make_rows(&rows, works, err);

@@ -4,7 +4,7 @@
 
 #include "double_cuda.h"
 
-/* ---- copies and sets ---- */
+/* ---- copies and memsets ---- */
 
 static void run_copy(double_stream *stream, uint8_t copy, uint8_t from, uint8_t to, bool is_async, uint64_t bytes,
                      uint32_t correlation)

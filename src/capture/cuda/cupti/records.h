@@ -136,7 +136,7 @@ enum {
     CUPTI_MEMORY_MANAGED_STATIC = 7,
 };
 
-enum { CUPTI_ASYNC = 1 }; /* flags of copies and sets */
+enum { CUPTI_ASYNC = 1 }; /* flags of copies and memsets */
 
 /* MEMCPY. */
 typedef struct CUPTI_RECORD cupti_memcpy {

@@ -21,7 +21,7 @@ typedef struct open_region {
     uint64_t sent, received;
     int64_t end_row; /* row in the end or async table whose arguments the Leave has; -1: none */
     hd_kind end_kind;
-    uint32_t name, track; /* of the begin of an async slice */
+    uint32_t name, track; /* of the beginning of an async slice */
 } open_region;
 
 typedef struct emitter {

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { drawChart } from "../../../../report/html/charts";
 import type { ReportColumn, ReportTable } from "../data/model";
-import { cellText, type Row } from "./report_rows";
+import { cellText, headingOf, type Row } from "./report_rows";
 
 const WIDTH = 620; // about half of the pane
 
@@ -14,7 +14,7 @@ export function chartOf(table: ReportTable): HTMLElement | null {
   if (!table.chart) return null;
   return drawChart<Row, ReportColumn>({
     chart: table.chart, title: table.name, rows: table.rows, width: WIDTH, label: columns(table.label), values: columns(table.values),
-    name: (column) => column.name.replaceAll("_", " "),
+    name: (column) => headingOf(column.name),
     value: (row, column) => (cell(row, column) === null ? null : Number(cell(row, column))),
     text: (row, column) => (cell(row, column) === null ? "" : cellText(cell(row, column), column.type)),
   });

@@ -19,6 +19,9 @@ export type Goal =
   | { what: "name"; name: string }
   | { what: "track" };
 
+// The name of a column as a heading: hd_table_heading.
+export const headingOf = (name: string): string => name.replaceAll("_", " ").replace(/\bwork(s?)\b/g, "GPU op$1");
+
 export function cellText(cell: ReportCell, type: string): string {
   if (cell === null) return "–";
   if (typeof cell === "boolean") return cell ? "yes" : "no";

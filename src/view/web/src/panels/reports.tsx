@@ -12,7 +12,7 @@ import { DataTable, sortRows, type Column, type Sort } from "./datatable";
 import { Choice, Waiting } from "./parts";
 import { goToGoal, goToTime, goToTrack, showAsTracks, showTrack, type Place } from "./report_actions";
 import { Chart } from "./report_chart";
-import { canBeTracks, cellKey, cellText, goalOf, hasTracks, idOf, isOneEvent, namesEvents, namesTracks, rowsWith, shortText, type Goal, type Row } from "./report_rows";
+import { canBeTracks, cellKey, cellText, goalOf, hasTracks, headingOf, idOf, isOneEvent, namesEvents, namesTracks, rowsWith, shortText, type Goal, type Row } from "./report_rows";
 import { ScopeBar, currentScope, heldScope, holdScope } from "./scope_bar";
 import type { Scope } from "./scope";
 import { csvTable } from "./text_table";
@@ -216,7 +216,7 @@ function Table(props: Shown & { children: ComponentChildren }): JSX.Element {
     const letters = wide ? table.rows.reduce((most, row) => Math.max(most, String(row[c] ?? "").length), name.length + 2) : 0;
     const width = letters > SHORT ? null : wide ? 7.5 * letters + 16 : Math.max(WIDTHS[type] ?? 80, 8 * name.length + 26);
     return [{
-      id: name, title: name.replaceAll("_", " "), hint: meaning, right: !wide, ...(width === null ? {} : { width }),
+      id: name, title: headingOf(name), hint: meaning, right: !wide, ...(width === null ? {} : { width }),
       value: (row: Row) => cellKey(row[c] ?? null, type),
       cell: (row: Row) => {
         const text = shortText(row[c] ?? null, type);
