@@ -52,8 +52,9 @@ typedef struct session_event {
     uint32_t name, category;
     uint32_t device;
     uint32_t track, args, stack, correlation;
-    uint8_t kind; /* CAPTURE_… */
-    uint8_t reserved[3];
+    uint8_t kind;     /* CAPTURE_… */
+    uint8_t delivers; /* a launch is no longer due: see session_lane */
+    uint8_t reserved[2];
 } session_event;
 _Static_assert(sizeof(session_event) == SESSION_EVENT_BYTES, "one line of the cache");
 
@@ -70,6 +71,9 @@ typedef struct session_lane {
     atomic_bool unannounced;              /* the file does not have number, tid and name yet */
     /* Of the session's thread; under the lock for statistics. */
     uint64_t written, lost;
+    /* SESSION_DELIVERED changes together with the event that delivers: once the tail is beyond place `delivery_at`, it
+     * is `delivered`. A process that is killed in between is counted right. */
+    atomic_uint_least64_t delivery_at, delivered;
 } session_lane;
 _Static_assert(sizeof(session_lane) <= SESSION_LANE_BYTES, "its ring begins after it");
 

@@ -19,6 +19,7 @@
 
 #include "capture/fake_cuda/nvtx_side.h"
 #include "double_cuda.h"
+#include "emitted.h"
 #include "quiet_fork.h"
 
 static const char *const kernels[] = {"vector_add", "_Z6matmulPKfS0_Pfi", "odd \"name\" \\ here"};
@@ -52,13 +53,17 @@ static void need_device(void)
 
 static void launch(unsigned i, void *stream)
 {
+    emitted_begin(EMITTED_KERNELS, 1);
     check(cuLaunchKernel(functions[i % 3], i + 1, 2, 1, 64, 1, 1, 128, stream, NULL, NULL), "cuLaunchKernel");
+    emitted_end(EMITTED_KERNELS, 1);
 }
 
 static void launch_by_runtime(unsigned i)
 {
     const unsigned grid[3] = {i + 1, 1, 1}, block[3] = {32, 1, 1};
+    emitted_begin(EMITTED_KERNELS, 1);
     check(cudaLaunchKernel(functions[i % 3], grid, block, 0, NULL), "cudaLaunchKernel");
+    emitted_end(EMITTED_KERNELS, 1);
 }
 
 /* ---- words with a count ---- */
@@ -143,10 +148,29 @@ static void do_graph(unsigned nodes, unsigned launches)
         check(cuGraphAddKernelNode(&node, graph, &kernel), "cuGraphAddKernelNode");
     }
     check(cuGraphInstantiateWithFlags(&exec, graph, 0), "cuGraphInstantiate");
-    for (unsigned i = 0; i < launches; i++)
+    for (unsigned i = 0; i < launches; i++) {
+        emitted_begin(EMITTED_KERNELS, nodes);
         check(i & 1 ? cudaGraphLaunch(exec, NULL) : cuGraphLaunch(exec, NULL), "cuGraphLaunch");
+        emitted_end(EMITTED_KERNELS, nodes);
+    }
     check(cuCtxSynchronize(), "cuCtxSynchronize");
     check(cuGraphExecDestroy(exec), "cuGraphExecDestroy");
+    check(cuGraphDestroy(graph), "cuGraphDestroy");
+}
+
+int cuStreamBeginCapture_v2(void *stream, int mode);
+int cuStreamEndCapture(void *stream, double_graph **out);
+
+/* Launches that become nodes of a graph, which does not run. */
+static void do_capture(unsigned n)
+{
+    double_stream *stream;
+    double_graph *graph;
+    check(cuStreamCreate(&stream, 1), "cuStreamCreate");
+    check(cuStreamBeginCapture_v2(stream, 0), "cuStreamBeginCapture");
+    for (unsigned i = 0; i < n; i++)
+        check(cuLaunchKernel(functions[0], 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL), "cuLaunchKernel");
+    check(cuStreamEndCapture(stream, &graph), "cuStreamEndCapture");
     check(cuGraphDestroy(graph), "cuGraphDestroy");
 }
 
@@ -199,6 +223,16 @@ static void do_take_buffers(void)
     cupti_fn_ActivityRegisterCallbacks take = NULL;
     if (library) *(void **)&take = dlsym(library, "cuptiActivityRegisterCallbacks");
     if (take) check(take(other_wants, other_has), "cuptiActivityRegisterCallbacks");
+}
+
+static void do_ranges(unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        emitted_begin(EMITTED_RANGES, 1);
+        nvtxRangePushA("range");
+        emitted_end(EMITTED_RANGES, 1);
+        nvtxRangePop();
+    }
 }
 
 /* ---- words about processes ---- */
@@ -314,6 +348,7 @@ static bool do_process_word(const char *word, char *rest, unsigned a)
 {
     if (strcmp(word, "wait") == 0) return do_wait(), true;
     if (strcmp(word, "push") == 0) return nvtxRangePushA(rest), true;
+    if (strcmp(word, "ranges") == 0) return do_ranges(a), true;
     if (strcmp(word, "pop") == 0) return nvtxRangePop(), true;
     if (strcmp(word, "fork") == 0) return do_fork(rest), true;
     if (strcmp(word, "exec") == 0) return do_exec(rest), true;
@@ -349,6 +384,7 @@ static bool do_cuda_word(const char *word, unsigned a, unsigned second)
     if (strcmp(word, "keep") == 0) return do_keep(a), true;
     if (strcmp(word, "release") == 0) return do_release(a), true;
     if (strcmp(word, "graph") == 0) return do_graph(a, second), true;
+    if (strcmp(word, "capture") == 0) return do_capture(a), true;
     if (strcmp(word, "threads") == 0) return do_threads(a, second), true;
     if (strcmp(word, "sync") == 0) return check(cuCtxSynchronize(), "cuCtxSynchronize"), true;
     if (strcmp(word, "take-buffers") == 0) return do_take_buffers(), true;
@@ -374,6 +410,7 @@ static void do_words(int count, char **words)
 int main(int argc, char **argv)
 {
     self = argv[0];
+    emitted_open();
     do_words(argc - 1, argv + 1);
     printf("launched %u\n", launched);
     return 0;
