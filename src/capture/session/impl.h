@@ -135,6 +135,8 @@ typedef struct session_file {
     uint64_t chunks;
     unsigned part;       /* that is open: 0, or PATH.N */
     uint64_t part_begin; /* its first byte in all of them */
+    uint64_t reserved;   /* bytes of the part that have room on the disk; 0: not known */
+    bool is_last;        /* what is written now may use the room for the end */
 } session_file;
 
 typedef enum session_state { SESSION_RUNNING, SESSION_STOPPED, SESSION_FORKED } session_state;
@@ -216,7 +218,8 @@ bool session_write_chunk(hd_session *session, unsigned type, uint32_t thread);
 
 hd_status session_file_open(hd_session *session, hd_error *err); /* session->file.path, header and process */
 void session_file_close(hd_session *session);
-void session_file_discard(hd_session *session); /* of a session that did not start */
+bool session_file_cut(session_file *file, uint64_t size); /* of the part; the end still has room */
+void session_file_discard(hd_session *session);           /* of a session that did not start */
 
 bool session_file_is(int fd, dev_t device, ino_t inode);
 int session_out_of_the_way(int fd); /* the descriptor, with a high number */

@@ -177,7 +177,7 @@ static hd_status scan(salvage *s)
         file->chunks++;
     }
     if (end - at > CAPTURE_CHUNK_BYTES + CAPTURE_PAYLOAD_MAX) at = end;
-    if (ftruncate(file->fd, (off_t)at) != 0) return failed(s, "cannot be written");
+    if (at < end && !session_file_cut(file, at)) return failed(s, "cannot be written");
     atomic_store(&file->size, at);
     return HD_OK;
 }

@@ -344,11 +344,73 @@ static void do_wait(void)
     if (read(STDIN_FILENO, &c, 1) != 1) exit(95);
 }
 
+/* What a program that is killed at any moment is doing. */
+static void do_mix(unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        do_ranges(1);
+        launch(i, NULL);
+        if (i % 64 == 63) check(cuCtxSynchronize(), "cuCtxSynchronize");
+    }
+}
+
+static void *run_mix(void *count)
+{
+    use_device(0);
+    do_mix((unsigned)(uintptr_t)count);
+    return NULL;
+}
+
+/* Goes on in another thread. */
+static void do_background(unsigned n)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, run_mix, (void *)(uintptr_t)n) != 0) _exit(96);
+    pthread_detach(thread);
+}
+
+/* Children at once, which end in every way while others of them begin. */
+static void do_storm(unsigned n)
+{
+    char *words[] = {(char *)self, "ranges:20", "_exit:0", NULL};
+    fflush(stdout);
+    for (unsigned i = 0; i < n; i++) {
+        if (hd_test_fork() != 0) continue;
+        do_ranges(10 + i);
+        if (i % 4 == 1) _exit(0);
+        if (i % 4 == 2) raise(SIGKILL);
+        if (i % 4 == 3) execv(self, words);
+        exit(0);
+    }
+    while (wait(NULL) > 0) {}
+}
+
+static void become(char *text)
+{
+    char *words[33] = {(char *)self};
+    fflush(stdout);
+    split(text, words + 1, 31);
+    execv(self, words);
+    _exit(95);
+}
+
+/* Unloads the tracer as often as it was loaded, as far as it lets. */
+static void do_dlclose(void)
+{
+    const char *path = getenv("CUDA_INJECTION64_PATH");
+    void *library = path ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : NULL;
+    for (int i = 0; library && i < 4; i++) dlclose(library);
+}
+
 static bool do_process_word(const char *word, char *rest, unsigned a)
 {
     if (strcmp(word, "wait") == 0) return do_wait(), true;
     if (strcmp(word, "push") == 0) return nvtxRangePushA(rest), true;
     if (strcmp(word, "ranges") == 0) return do_ranges(a), true;
+    if (strcmp(word, "storm") == 0) return do_storm(a), true;
+    if (strcmp(word, "become") == 0) return become(rest), true;
+    if (strcmp(word, "dlclose") == 0) return do_dlclose(), true;
+    if (strcmp(word, "pid") == 0) return printf("%d\n", (int)getpid()), fflush(stdout), true;
     if (strcmp(word, "pop") == 0) return nvtxRangePop(), true;
     if (strcmp(word, "fork") == 0) return do_fork(rest), true;
     if (strcmp(word, "exec") == 0) return do_exec(rest), true;
@@ -357,7 +419,10 @@ static bool do_process_word(const char *word, char *rest, unsigned a)
     if (strcmp(word, "files") == 0) return limit_files(a), true;
     if (strcmp(word, "signals") == 0) return do_signals(), true;
     if (strcmp(word, "touch") == 0) return touch(rest), true;
-    if (strcmp(word, "exit") == 0) exit((int)a);
+    if (strcmp(word, "exit") == 0) {
+        emitted_is_over = true;
+        exit((int)a);
+    }
     if (strcmp(word, "_exit") == 0) return fflush(stdout), _exit((int)a), true;
     if (strcmp(word, "abort") == 0) {
         setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
@@ -377,6 +442,8 @@ static bool do_cuda_word(const char *word, unsigned a, unsigned second)
     if (strcmp(word, "launch") == 0) return do_launch(a), true;
     if (strcmp(word, "runtime") == 0) return do_runtime(a), true;
     if (strcmp(word, "streams") == 0) return do_streams(a), true;
+    if (strcmp(word, "mix") == 0) return do_mix(a), true;
+    if (strcmp(word, "background") == 0) return do_background(a), true;
     if (strcmp(word, "copy") == 0) return do_copy(a), true;
     if (strcmp(word, "peer") == 0) return do_peer(a), true;
     if (strcmp(word, "set") == 0) return do_set(a), true;
@@ -413,5 +480,6 @@ int main(int argc, char **argv)
     emitted_open();
     do_words(argc - 1, argv + 1);
     printf("launched %u\n", launched);
+    emitted_is_over = true;
     return 0;
 }
