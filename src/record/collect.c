@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -256,8 +257,20 @@ static bool may_remove(const recording *r, const record_list *list)
            result->unreadable == list->count - list->full;
 }
 
+/* Less than a capture begins with. */
+static bool is_full(const char *folder)
+{
+    struct statvfs disk;
+    return statvfs(folder, &disk) == 0 && disk.f_bavail * disk.f_frsize < 64 << 10;
+}
+
 static void nothing_captured(const recording *r)
 {
+    if (is_full(r->result->parts)) {
+        record_say(r, "nothing was captured, so %s was not written: the disk of %s is full", r->result->output,
+                   r->result->parts);
+        return;
+    }
     if (r->library) record_cuda_missing(r);
     if (r->library)
         record_say(r,

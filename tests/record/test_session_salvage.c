@@ -1,11 +1,13 @@
 /* test_session_salvage.c - what a process had in memory when it ended, and memory that makes no sense */
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
+#include "capture/session/tracers.h"
 #include "capture/session_support.h"
 #include "rounds.h"
 
@@ -154,6 +156,77 @@ static void test_salvage__nothing_is_missing_however_the_process_ended(void **st
     }
 }
 
+enum { LAUNCHED = 10, BEFORE = 5 };
+
+/* A traced child that delivers one launch between two stops. */
+static pid_t start_delivery(void)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        hd_session *session;
+        hd_session_record record = {.kind = HD_SESSION_SLICE, .time_ns = 1, .value = 1};
+        if (hd_session_start(&session, file, &(hd_session_options){.ring_events = RING, .flush_ms = 1000}, NULL) != 0)
+            _exit(2);
+        atomic_store(session_due(session, SESSION_LAUNCHED), LAUNCHED);
+        for (int i = 0; i < BEFORE; i++) session_deliver(session, &record, true);
+        if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0) _exit(3);
+        raise(SIGSTOP);
+        session_deliver(session, &record, true);
+        raise(SIGSTOP);
+        _exit(0);
+    }
+    return pid;
+}
+
+/* Kills it after so many instructions; returns how many there were until the second stop. */
+static unsigned step_and_kill(pid_t pid, unsigned steps)
+{
+    int status;
+    unsigned done = 0;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (!WIFSTOPPED(status)) return 0; /* tracing is not permitted here */
+    for (; done < steps; done++) {
+        assert_int_equal(ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL), 0);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        if (WSTOPSIG(status) != SIGTRAP) break;
+    }
+    kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    return done;
+}
+
+/* Events in the trace of the dead child: with launches that were not delivered, they are all launches. */
+static uint64_t count_delivered(void)
+{
+    hd_session_salvaged found;
+    uint64_t events;
+    int memory = receive();
+    assert_int_equal(hd_session_salvage(&found, &events, memory, test_folder, true, NULL), HD_OK);
+    close(memory);
+    hd_trace *trace = read_capture(file);
+    uint64_t shown = hd_trace_event_count(trace);
+    assert_int_equal(shown + ledger_count(trace, "session.not-delivered"), LAUNCHED);
+    hd_trace_free(trace);
+    return shown;
+}
+
+static void test_salvage__a_launch_is_shown_or_lost_whichever_instruction_was_the_last(void **state)
+{
+    enum { ROUNDS = 300 };
+    unsigned seen[2] = {0};
+    (void)state;
+    unsigned all = step_and_kill(start_delivery(), UINT32_MAX);
+    count_delivered();
+    if (!all) skip();
+    for (unsigned steps = 0; steps <= all; steps += 1 + all / ROUNDS) {
+        step_and_kill(start_delivery(), steps);
+        uint64_t shown = count_delivered();
+        assert_in_range(shown, BEFORE, BEFORE + 1);
+        seen[shown - BEFORE]++;
+    }
+    assert_true(seen[0] && seen[1]);
+}
+
 static size_t read_all(const char *path, uint8_t *out, size_t room)
 {
     int fd = open(path, O_RDONLY);
@@ -213,6 +286,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_salvage__nothing_is_missing_however_the_process_ended),
+        cmocka_unit_test(test_salvage__a_launch_is_shown_or_lost_whichever_instruction_was_the_last),
         cmocka_unit_test(test_salvage__memory_and_files_that_are_damaged_are_no_danger),
     };
     return cmocka_run_group_tests(tests, bind_recorder, unbind_recorder);

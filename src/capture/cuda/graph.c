@@ -48,7 +48,8 @@ __attribute__((noinline)) void cuda_graph_on_node(cuda_tracer *t, uint32_t id, c
     const cupti_graph *graph = resource->descriptor;
     uint64_t node = 0, original = 0;
     uint32_t stack = 0;
-    if (!graph || !graph->node || t->cupti->GetGraphNodeId(graph->node, &node) != CUPTI_OK || node == 0) return;
+    if (!graph || !graph->node || !t->cupti->GetGraphNodeId) return;
+    if (t->cupti->GetGraphNodeId(graph->node, &node) != CUPTI_OK || node == 0) return;
     if (id == CUPTI_RESOURCE_NODE_CREATED)
         stack = cuda_stack_here(t, 2);
     else if (id == CUPTI_RESOURCE_NODE_CLONED && graph->original_node &&

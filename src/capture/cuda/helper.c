@@ -64,7 +64,6 @@ static bool read_buffers(cuda_tracer *t, unsigned most)
         cuda_activity_read(t->activity, cuda_buffer_data(buffer), buffer->valid);
         cuda_buffers_give_back(&t->buffers, buffer);
         atomic_fetch_add(&t->buffers_read, 1);
-        atomic_store(session_due(t->session, SESSION_DELIVERED), t->activity->counts.launches);
         count++;
     }
     if (count == most) atomic_fetch_add(&t->wake, 1); /* there may be more */

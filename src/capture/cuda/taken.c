@@ -8,7 +8,7 @@
  * at the end      a forced flush returns all of CUPTI's buffers, complete or not. Launches returned before it, and
  * neither
  *                 it nor a second flush, by which the last record was surely written, returned any buffer.
- * while it runs   each launch leaves at least the record of its call. If there are more of them than fit into the
+ * while it runs   each launch leaves at least one record. If there are more of them than fit into the
  *                 buffers that CUPTI has of ours, and it requested none: they went elsewhere.
  *
  * A request for a buffer counts as a sign of life, even if there is none: the records dropped then are counted.
@@ -73,10 +73,10 @@ void cuda_taken_flush_all(cuda_tracer *t)
 
 uint64_t cuda_taken_count(cuda_tracer *t)
 {
-    const activity_counts *counts = &t->activity->counts;
+    uint64_t delivered = atomic_load(session_due(t->session, SESSION_DELIVERED));
     uint64_t seen = seen_launches(t), sure = unanswered(t, seen);
     if (!atomic_load(&t->launches.is_taken)) return 0;
     /* Launches whose records were in a buffer that was no longer ours when it came back. */
-    uint64_t missing = seen > counts->launches && !counts->dropped ? seen - counts->launches : 0;
+    uint64_t missing = seen > delivered && !t->activity->counts.dropped ? seen - delivered : 0;
     return missing > sure ? missing : sure;
 }

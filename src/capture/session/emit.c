@@ -11,6 +11,20 @@ int64_t hd_session_now(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+/* For one thread of a process, which delivers all. */
+static void push_delivery(hd_session *session, session_lane *lane, const session_event *event)
+{
+    atomic_uint_least64_t *count = session_due(session, SESSION_DELIVERED);
+    uint64_t delivered = atomic_load_explicit(count, memory_order_relaxed) + 1;
+    uint64_t place = atomic_load_explicit(&lane->ring.tail, memory_order_relaxed);
+    atomic_store_explicit(&lane->delivery_at, place, memory_order_release);
+    atomic_store_explicit(&lane->delivered, delivered, memory_order_release);
+    if (hd_ring_push_one(&lane->ring, event, SESSION_EVENT_BYTES))
+        atomic_store_explicit(count, delivered, memory_order_release);
+    else
+        atomic_store_explicit(&lane->delivery_at, UINT64_MAX, memory_order_release);
+}
+
 /* The fences are for a signal handler on this thread: it sees `busy` whenever the ring is not whole. */
 void session_emit(hd_session *session, const session_event *event)
 {
@@ -26,7 +40,10 @@ void session_emit(hd_session *session, const session_event *event)
     session_lane *lane = here->at[session->slot].lane;
     if (__builtin_expect(here->at[session->slot].generation != generation || !generation, 0))
         lane = session_attach(session);
-    if (lane) hd_ring_push_one(&lane->ring, event, SESSION_EVENT_BYTES);
+    if (lane && event->delivers)
+        push_delivery(session, lane, event);
+    else if (lane)
+        hd_ring_push_one(&lane->ring, event, SESSION_EVENT_BYTES);
     atomic_signal_fence(memory_order_seq_cst);
     here->busy = 0;
 }

@@ -3,6 +3,8 @@
  * A chunk is one write. A chunk that cannot be written whole is removed again, so that the file consists of whole
  * chunks, and the next chunk is tried anyway, since a full disk may have room later.
  *
+ * On a full disk the end, which has the number of lost events, still has room: END_ROOM is allocated ahead of all else.
+ *
  * Beyond ulimit -f the bytes go on in PATH.1, PATH.2 …, which hd_session_join makes one file of.
  */
 #include <errno.h>
@@ -19,7 +21,7 @@
 #include "base/error.h"
 #include "capture/session/impl.h"
 
-enum { PARTS_MAX = 99999 };
+enum { PARTS_MAX = 99999, END_ROOM = 32 << 10, AHEAD_MAX = 1 << 20 };
 
 /* ---- the file ---- */
 
@@ -83,14 +85,44 @@ static bool next_part(session_file *file, uint64_t end)
     file->inode = info.st_ino;
     file->part++;
     file->part_begin = end;
+    file->reserved = 0;
     return true;
+}
+
+/* Where the file system does not allocate ahead, there is no more to know than that it is not full yet. */
+static bool allocate(session_file *file, uint64_t from, uint64_t bytes)
+{
+    int failed;
+    do failed = fallocate(file->fd, FALLOC_FL_KEEP_SIZE, (off_t)from, (off_t)bytes);
+    while (failed && errno == EINTR);
+    file->reserved = failed ? file->reserved : from + bytes;
+    return !failed || (errno != ENOSPC && errno != EDQUOT);
+}
+
+/* Room for so many bytes, and for the end behind them. */
+static bool reserve(session_file *file, size_t size)
+{
+    uint64_t from = file->size > file->part_begin ? file->size - file->part_begin : 0, bytes = size + END_ROOM;
+    if (from + bytes <= file->reserved) return true;
+    uint64_t ahead = from / 4 < AHEAD_MAX ? from / 4 : AHEAD_MAX;
+    return allocate(file, from, bytes + ahead) || allocate(file, from, bytes);
+}
+
+bool session_file_cut(session_file *file, uint64_t size)
+{
+    bool fine = ftruncate(file->fd, (off_t)size) == 0;
+    int why = errno;
+    file->reserved = 0;
+    if (!file->is_last) reserve(file, 0);
+    errno = why;
+    return fine;
 }
 
 /* Appends all or nothing; of a chunk that began in an earlier part, that beginning stays. false: see errno. */
 static bool append(session_file *file, const uint8_t *data, size_t size)
 {
     size_t done = 0;
-    if (!ensure_open(file)) return false;
+    if (!ensure_open(file) || (!file->is_last && !reserve(file, size))) return false;
     while (done < size) {
         ssize_t n = write(file->fd, data + done, size - done);
         if (n < 0 && errno == EINTR) continue;
@@ -98,7 +130,7 @@ static bool append(session_file *file, const uint8_t *data, size_t size)
         if (n <= 0) {
             int why = n < 0 ? errno : ENOSPC;
             uint64_t whole = file->size > file->part_begin ? file->size - file->part_begin : 0;
-            if (done && ftruncate(file->fd, (off_t)whole) != 0) why = errno;
+            if (done && !session_file_cut(file, whole)) why = errno;
             errno = why;
             return false;
         }
@@ -236,7 +268,8 @@ static bool open_new(hd_session *session, const char *path, bool is_special)
     int kind = is_special ? O_APPEND : O_CREAT | O_EXCL | O_NOFOLLOW | O_APPEND;
     session_file *file = &session->file;
     struct stat info;
-    file->chunks = file->part_begin = file->part = 0;
+    file->chunks = file->part_begin = file->part = file->reserved = 0;
+    file->is_last = false;
     atomic_store(&file->size, 0);
     if (!is_special) unlink(path);
     file->fd = session_out_of_the_way(open(path, O_WRONLY | kind | O_CLOEXEC, 0600));

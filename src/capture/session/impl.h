@@ -52,8 +52,9 @@ typedef struct session_event {
     uint32_t name, category;
     uint32_t device;
     uint32_t track, args, stack, correlation;
-    uint8_t kind; /* CAPTURE_… */
-    uint8_t reserved[3];
+    uint8_t kind;     /* CAPTURE_… */
+    uint8_t delivers; /* a launch is no longer due: see session_lane */
+    uint8_t reserved[2];
 } session_event;
 _Static_assert(sizeof(session_event) == SESSION_EVENT_BYTES, "one line of the cache");
 
@@ -70,6 +71,9 @@ typedef struct session_lane {
     atomic_bool unannounced;              /* the file does not have number, tid and name yet */
     /* Of the session's thread; under the lock for statistics. */
     uint64_t written, lost;
+    /* SESSION_DELIVERED changes together with the event that delivers: once the tail is beyond place `delivery_at`, it
+     * is `delivered`. A process that is killed in between is counted right. */
+    atomic_uint_least64_t delivery_at, delivered;
 } session_lane;
 _Static_assert(sizeof(session_lane) <= SESSION_LANE_BYTES, "its ring begins after it");
 
@@ -131,6 +135,8 @@ typedef struct session_file {
     uint64_t chunks;
     unsigned part;       /* that is open: 0, or PATH.N */
     uint64_t part_begin; /* its first byte in all of them */
+    uint64_t reserved;   /* bytes of the part that have room on the disk; 0: not known */
+    bool is_last;        /* what is written now may use the room for the end */
 } session_file;
 
 typedef enum session_state { SESSION_RUNNING, SESSION_STOPPED, SESSION_FORKED } session_state;
@@ -212,7 +218,8 @@ bool session_write_chunk(hd_session *session, unsigned type, uint32_t thread);
 
 hd_status session_file_open(hd_session *session, hd_error *err); /* session->file.path, header and process */
 void session_file_close(hd_session *session);
-void session_file_discard(hd_session *session); /* of a session that did not start */
+bool session_file_cut(session_file *file, uint64_t size); /* of the part; the end still has room */
+void session_file_discard(hd_session *session);           /* of a session that did not start */
 
 bool session_file_is(int fd, dev_t device, ino_t inode);
 int session_out_of_the_way(int fd); /* the descriptor, with a high number */

@@ -102,6 +102,7 @@ static bool take_lane(salvage *s, unsigned number)
     lane->tid = theirs.tid;
     memcpy(lane->name, theirs.name, sizeof lane->name);
     lane->name[sizeof lane->name - 1] = 0;
+    if (tail > atomic_load(&theirs.delivery_at)) atomic_store(&s->live.due[SESSION_DELIVERED], theirs.delivered);
     lane->written = theirs.written;
     lane->lost = theirs.lost;
     atomic_store(&lane->unannounced, true);
@@ -176,7 +177,7 @@ static hd_status scan(salvage *s)
         file->chunks++;
     }
     if (end - at > CAPTURE_CHUNK_BYTES + CAPTURE_PAYLOAD_MAX) at = end;
-    if (ftruncate(file->fd, (off_t)at) != 0) return failed(s, "cannot be written");
+    if (at < end && !session_file_cut(file, at)) return failed(s, "cannot be written");
     atomic_store(&file->size, at);
     return HD_OK;
 }
@@ -282,7 +283,7 @@ static void note_private(salvage *s)
     if (count) hd_session_note(s->session, "session.rings-lost", HD_SESSION_LOSS, count);
 }
 
-/* Launches whose records were not delivered. */
+/* Launches that have no activity. */
 static void note_due(salvage *s)
 {
     uint64_t due = atomic_load(&s->live.due[SESSION_LAUNCHED]), came = atomic_load(&s->live.due[SESSION_DELIVERED]);

@@ -55,6 +55,7 @@ static session_lane *add_lane(hd_session *session)
     lane->name[0] = 0;
     pthread_getname_np(pthread_self(), lane->name, sizeof lane->name);
     lane->written = lane->lost = 0;
+    atomic_store_explicit(&lane->delivery_at, UINT64_MAX, memory_order_relaxed);
     atomic_store_explicit(&lane->unannounced, true, memory_order_relaxed);
     atomic_store_explicit(&lane->state, LANE_ACTIVE, memory_order_release);
     if (fresh) atomic_store_explicit(&session->lanes, fresh, memory_order_release);

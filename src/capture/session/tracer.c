@@ -206,7 +206,7 @@ void hd_session_metadata(hd_session *session, const char *key, const char *json)
 
 /* ---- events ---- */
 
-void hd_session_emit(hd_session *session, const hd_session_record *record)
+void session_deliver(hd_session *session, const hd_session_record *record, bool delivers)
 {
     if ((unsigned)record->kind - 1 >= HD_SESSION_NODE) return;
     session_event event = {.time_ns = record->time_ns,
@@ -220,6 +220,12 @@ void hd_session_emit(hd_session *session, const hd_session_record *record)
                            .args = record->args,
                            .stack = record->stack,
                            .correlation = record->correlation,
-                           .kind = (uint8_t)record->kind};
+                           .kind = (uint8_t)record->kind,
+                           .delivers = delivers};
     session_emit(session, &event);
+}
+
+void hd_session_emit(hd_session *session, const hd_session_record *record)
+{
+    session_deliver(session, record, false);
 }

@@ -10,10 +10,13 @@
 /* alone.c: +1 at the beginning of each thread of ours, -1 at its end; exit_when_alone counts them. */
 void session_own_thread(int change);
 
-/* live.c: counts of a tracer: launches whose records are due, and those that came. If the process is killed, the
- * difference is a loss in its file. Of this process: get them anew each time. */
+/* live.c: counts of a tracer: launches whose activity is due, and those whose activity came, which session_deliver
+ * counts. If the process is killed, the difference is a loss in its file. Of this process: get them anew each time. */
 enum { SESSION_LAUNCHED, SESSION_DELIVERED, SESSION_DUES };
 atomic_uint_least64_t *session_due(hd_session *session, int which);
+
+/* tracer.c: hd_session_emit, and with `delivers` this is the activity of a launch. By one thread of a process. */
+void session_deliver(hd_session *session, const hd_session_record *record, bool delivers);
 
 /* writer.c: CPU time of the session's thread, 0 while it does not run in this process. */
 uint64_t session_cpu_ns(hd_session *session);

@@ -268,11 +268,13 @@ void session_finish(hd_session *session)
         if (atomic_load(&lane->state) != LANE_FREE) retire(session, lane);
     }
     write_lists(session);
+    session->file.is_last = true;
     write_facts(session);
     hd_session_statistics(&stats, session);
     session_begin_chunk(session);
     put_totals(&session->chunk, &stats);
     if (session_write_chunk(session, CAPTURE_END, 0)) atomic_store(&session->live->is_finished, true);
+    if (session->file.reserved) session_file_cut(&session->file, session->file.size - session->file.part_begin);
     pthread_mutex_lock(&session->lock);
     session->live->gone.duration_ns = hd_session_now() - session->start_ns;
     pthread_mutex_unlock(&session->lock);

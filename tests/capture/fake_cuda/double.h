@@ -38,6 +38,7 @@
  *     mig                       GPUs are instances of MIG: GPU instance 7 and up, compute instance 0
  *     pthread-ids               cuptiSetThreadIdType succeeds and changes nothing
  *     fail FUNCTION STATUS [N]  from its N-th call on, 1 at first
+ *     kill FUNCTION N           its N-th call kills the process
  *     slow FUNCTION US          it takes so long
  * $FAKE_CUDA_TRUTH: a file that gets a line of JSON for each record, buffer and event worth knowing, by open, write and
  * close, so that it is whole up to the moment of a SIGKILL.
@@ -52,7 +53,7 @@
 
 #include "capture/cuda/cupti/abi.h"
 
-enum { DOUBLE_RULES = 16, DOUBLE_DEVICES = 8 };
+enum { DOUBLE_RULES = 16, DOUBLE_DEVICES = 8, DOUBLE_KILL = -1 /* as a status */ };
 typedef enum double_order { DOUBLE_SORTED, DOUBLE_SHUFFLED, DOUBLE_REVERSED } double_order;
 typedef enum double_bad { DOUBLE_GOOD, DOUBLE_ZERO, DOUBLE_REVERSED_TIMES } double_bad;
 

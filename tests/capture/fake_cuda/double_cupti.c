@@ -1,5 +1,6 @@
 /* double_cupti.c - TEST DOUBLE: libcupti.so.13: its subscriber, callbacks, kinds of records */
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,8 +42,10 @@ cupti_status double_function_begin(const char *function, bool reads_buffers)
         if (strcmp(s->slows[i].function, function) == 0) usleep((useconds_t)s->slows[i].value);
     for (unsigned i = 0; i < s->fail_count; i++)
         if (strcmp(s->fails[i].function, function) == 0 &&
-            atomic_fetch_add(&cupti.counts[i], 1) + 1 >= s->fails[i].value)
+            atomic_fetch_add(&cupti.counts[i], 1) + 1 >= s->fails[i].value) {
+            if (s->fails[i].status == DOUBLE_KILL) raise(SIGKILL);
             return s->fails[i].status;
+        }
     return CUPTI_OK;
 }
 

@@ -112,6 +112,8 @@ static bool read_rules(double_script *s, const char *line)
     unsigned long long value = 1;
     if (sscanf(line, "fail %55s %d %llu", name, &status, &value) >= 2)
         add_rule(s->fails, &s->fail_count, name, status, value);
+    else if (sscanf(line, "kill %55s %llu", name, &value) == 2)
+        add_rule(s->fails, &s->fail_count, name, DOUBLE_KILL, value);
     else if (sscanf(line, "slow %55s %llu", name, &value) == 2)
         add_rule(s->slows, &s->slow_count, name, 0, value);
     else if (sscanf(line, "clock %lld %lf%n", (long long *)&s->clock_offset_ns, &s->clock_ppm, &n) != 2)

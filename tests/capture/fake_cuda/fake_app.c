@@ -19,6 +19,7 @@
 
 #include "capture/fake_cuda/nvtx_side.h"
 #include "double_cuda.h"
+#include "emitted.h"
 #include "quiet_fork.h"
 
 static const char *const kernels[] = {"vector_add", "_Z6matmulPKfS0_Pfi", "odd \"name\" \\ here"};
@@ -52,13 +53,17 @@ static void need_device(void)
 
 static void launch(unsigned i, void *stream)
 {
+    emitted_begin(EMITTED_KERNELS, 1);
     check(cuLaunchKernel(functions[i % 3], i + 1, 2, 1, 64, 1, 1, 128, stream, NULL, NULL), "cuLaunchKernel");
+    emitted_end(EMITTED_KERNELS, 1);
 }
 
 static void launch_by_runtime(unsigned i)
 {
     const unsigned grid[3] = {i + 1, 1, 1}, block[3] = {32, 1, 1};
+    emitted_begin(EMITTED_KERNELS, 1);
     check(cudaLaunchKernel(functions[i % 3], grid, block, 0, NULL), "cudaLaunchKernel");
+    emitted_end(EMITTED_KERNELS, 1);
 }
 
 /* ---- words with a count ---- */
@@ -143,10 +148,29 @@ static void do_graph(unsigned nodes, unsigned launches)
         check(cuGraphAddKernelNode(&node, graph, &kernel), "cuGraphAddKernelNode");
     }
     check(cuGraphInstantiateWithFlags(&exec, graph, 0), "cuGraphInstantiate");
-    for (unsigned i = 0; i < launches; i++)
+    for (unsigned i = 0; i < launches; i++) {
+        emitted_begin(EMITTED_KERNELS, nodes);
         check(i & 1 ? cudaGraphLaunch(exec, NULL) : cuGraphLaunch(exec, NULL), "cuGraphLaunch");
+        emitted_end(EMITTED_KERNELS, nodes);
+    }
     check(cuCtxSynchronize(), "cuCtxSynchronize");
     check(cuGraphExecDestroy(exec), "cuGraphExecDestroy");
+    check(cuGraphDestroy(graph), "cuGraphDestroy");
+}
+
+int cuStreamBeginCapture_v2(void *stream, int mode);
+int cuStreamEndCapture(void *stream, double_graph **out);
+
+/* Launches that become nodes of a graph, which does not run. */
+static void do_capture(unsigned n)
+{
+    double_stream *stream;
+    double_graph *graph;
+    check(cuStreamCreate(&stream, 1), "cuStreamCreate");
+    check(cuStreamBeginCapture_v2(stream, 0), "cuStreamBeginCapture");
+    for (unsigned i = 0; i < n; i++)
+        check(cuLaunchKernel(functions[0], 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL), "cuLaunchKernel");
+    check(cuStreamEndCapture(stream, &graph), "cuStreamEndCapture");
     check(cuGraphDestroy(graph), "cuGraphDestroy");
 }
 
@@ -199,6 +223,16 @@ static void do_take_buffers(void)
     cupti_fn_ActivityRegisterCallbacks take = NULL;
     if (library) *(void **)&take = dlsym(library, "cuptiActivityRegisterCallbacks");
     if (take) check(take(other_wants, other_has), "cuptiActivityRegisterCallbacks");
+}
+
+static void do_ranges(unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        emitted_begin(EMITTED_RANGES, 1);
+        nvtxRangePushA("range");
+        emitted_end(EMITTED_RANGES, 1);
+        nvtxRangePop();
+    }
 }
 
 /* ---- words about processes ---- */
@@ -310,10 +344,73 @@ static void do_wait(void)
     if (read(STDIN_FILENO, &c, 1) != 1) exit(95);
 }
 
+/* What a program that is killed at any moment is doing. */
+static void do_mix(unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        do_ranges(1);
+        launch(i, NULL);
+        if (i % 64 == 63) check(cuCtxSynchronize(), "cuCtxSynchronize");
+    }
+}
+
+static void *run_mix(void *count)
+{
+    use_device(0);
+    do_mix((unsigned)(uintptr_t)count);
+    return NULL;
+}
+
+/* Goes on in another thread. */
+static void do_background(unsigned n)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, run_mix, (void *)(uintptr_t)n) != 0) _exit(96);
+    pthread_detach(thread);
+}
+
+/* Children at once, which end in every way while others of them begin. */
+static void do_storm(unsigned n)
+{
+    char *words[] = {(char *)self, "ranges:20", "_exit:0", NULL};
+    fflush(stdout);
+    for (unsigned i = 0; i < n; i++) {
+        if (hd_test_fork() != 0) continue;
+        do_ranges(10 + i);
+        if (i % 4 == 1) _exit(0);
+        if (i % 4 == 2) raise(SIGKILL);
+        if (i % 4 == 3) execv(self, words);
+        exit(0);
+    }
+    while (wait(NULL) > 0) {}
+}
+
+static void become(char *text)
+{
+    char *words[33] = {(char *)self};
+    fflush(stdout);
+    split(text, words + 1, 31);
+    execv(self, words);
+    _exit(95);
+}
+
+/* Unloads the tracer as often as it was loaded, as far as it lets. */
+static void do_dlclose(void)
+{
+    const char *path = getenv("CUDA_INJECTION64_PATH");
+    void *library = path ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : NULL;
+    for (int i = 0; library && i < 4; i++) dlclose(library);
+}
+
 static bool do_process_word(const char *word, char *rest, unsigned a)
 {
     if (strcmp(word, "wait") == 0) return do_wait(), true;
     if (strcmp(word, "push") == 0) return nvtxRangePushA(rest), true;
+    if (strcmp(word, "ranges") == 0) return do_ranges(a), true;
+    if (strcmp(word, "storm") == 0) return do_storm(a), true;
+    if (strcmp(word, "become") == 0) return become(rest), true;
+    if (strcmp(word, "dlclose") == 0) return do_dlclose(), true;
+    if (strcmp(word, "pid") == 0) return printf("%d\n", (int)getpid()), fflush(stdout), true;
     if (strcmp(word, "pop") == 0) return nvtxRangePop(), true;
     if (strcmp(word, "fork") == 0) return do_fork(rest), true;
     if (strcmp(word, "exec") == 0) return do_exec(rest), true;
@@ -322,7 +419,10 @@ static bool do_process_word(const char *word, char *rest, unsigned a)
     if (strcmp(word, "files") == 0) return limit_files(a), true;
     if (strcmp(word, "signals") == 0) return do_signals(), true;
     if (strcmp(word, "touch") == 0) return touch(rest), true;
-    if (strcmp(word, "exit") == 0) exit((int)a);
+    if (strcmp(word, "exit") == 0) {
+        emitted_is_over = true;
+        exit((int)a);
+    }
     if (strcmp(word, "_exit") == 0) return fflush(stdout), _exit((int)a), true;
     if (strcmp(word, "abort") == 0) {
         setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
@@ -342,6 +442,8 @@ static bool do_cuda_word(const char *word, unsigned a, unsigned second)
     if (strcmp(word, "launch") == 0) return do_launch(a), true;
     if (strcmp(word, "runtime") == 0) return do_runtime(a), true;
     if (strcmp(word, "streams") == 0) return do_streams(a), true;
+    if (strcmp(word, "mix") == 0) return do_mix(a), true;
+    if (strcmp(word, "background") == 0) return do_background(a), true;
     if (strcmp(word, "copy") == 0) return do_copy(a), true;
     if (strcmp(word, "peer") == 0) return do_peer(a), true;
     if (strcmp(word, "set") == 0) return do_set(a), true;
@@ -349,6 +451,7 @@ static bool do_cuda_word(const char *word, unsigned a, unsigned second)
     if (strcmp(word, "keep") == 0) return do_keep(a), true;
     if (strcmp(word, "release") == 0) return do_release(a), true;
     if (strcmp(word, "graph") == 0) return do_graph(a, second), true;
+    if (strcmp(word, "capture") == 0) return do_capture(a), true;
     if (strcmp(word, "threads") == 0) return do_threads(a, second), true;
     if (strcmp(word, "sync") == 0) return check(cuCtxSynchronize(), "cuCtxSynchronize"), true;
     if (strcmp(word, "take-buffers") == 0) return do_take_buffers(), true;
@@ -374,7 +477,9 @@ static void do_words(int count, char **words)
 int main(int argc, char **argv)
 {
     self = argv[0];
+    emitted_open();
     do_words(argc - 1, argv + 1);
     printf("launched %u\n", launched);
+    emitted_is_over = true;
     return 0;
 }

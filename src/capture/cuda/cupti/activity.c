@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "capture/cuda/cupti/activity.h"
+#include "capture/session/tracers.h"
 
 enum { PACE = HD_SESSION_RING_EVENTS / 2, AHEAD_NS = 1000000000 };
 
@@ -31,12 +32,28 @@ void cuda_activity_init(cuda_activity *a, cuda_tracer *tracer)
 
 /* ---- events ---- */
 
-void activity_push(cuda_activity *a, const hd_session_record *record)
+static void push(cuda_activity *a, const hd_session_record *record, bool delivers)
 {
-    hd_session_emit(a->session, record);
+    session_deliver(a->session, record, delivers);
     if (++a->since_flush < PACE) return;
     hd_session_flush(a->session, NULL);
     a->since_flush = 0;
+}
+
+void activity_push(cuda_activity *a, const hd_session_record *record)
+{
+    push(a, record, false);
+}
+
+/* Whether it is the activity of a launch: a kernel, a graph as a whole, or the first activity of a graph's nodes. */
+static bool delivers_launch(cuda_activity *a, const hd_session_record *record)
+{
+    if (record->category == a->categories[ACTIVITY_GRAPH]) return true;
+    if (!record->node) return record->category == a->categories[ACTIVITY_KERNEL];
+    uint32_t *last = &a->graph_launches[record->correlation % ACTIVITY_GRAPHS];
+    bool is_first = *last != record->correlation;
+    *last = record->correlation;
+    return is_first;
 }
 
 int64_t activity_time(const cuda_activity *a, uint64_t time)
@@ -61,7 +78,7 @@ void activity_emit(cuda_activity *a, hd_session_record *record, uint64_t start, 
         a->counts.bad_times++;
     }
     a->counts.shown++;
-    activity_push(a, record);
+    push(a, record, delivers_launch(a, record));
 }
 
 /* ---- buffers ---- */

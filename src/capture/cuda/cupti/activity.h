@@ -21,7 +21,8 @@ enum {
     ACTIVITY_CONTEXTS = 256,
     ACTIVITY_DEVICES = 64,
     ACTIVITY_STREAMS = 256,
-    ACTIVITY_CALLS = 1024, /* numbers of calls are below */
+    ACTIVITY_GRAPHS = 4096, /* graphs that run at once */
+    ACTIVITY_CALLS = 1024,  /* numbers of calls are below */
 };
 
 typedef enum activity_category {
@@ -41,7 +42,6 @@ typedef struct activity_counts {
     uint64_t buffers, bytes, records;
     uint64_t shown;      /* events, those with bad times too */
     uint64_t facts;      /* devices, contexts, streams, names, external ids, memory outside of the window */
-    uint64_t launches;   /* shown calls of the driver that launch */
     uint64_t filtered;   /* untraced calls, of a CUPTI that cannot disable them */
     uint64_t calls;      /* shown or not */
     uint64_t kernels;    /* that a call launched */
@@ -73,8 +73,9 @@ typedef struct cuda_activity {
     cuda_clock clock;
     activity_counts counts;
     uint32_t since_flush;
-    int64_t now_ns;  /* when the buffer was begun */
-    int64_t last_ns; /* of the last good record */
+    int64_t now_ns;                           /* when the buffer was begun */
+    int64_t last_ns;                          /* of the last good record */
+    uint32_t graph_launches[ACTIVITY_GRAPHS]; /* correlation of the last that had an activity, by its low bits */
     uint32_t categories[ACTIVITY_CATEGORIES];
     struct {
         const char *pointer;

@@ -161,7 +161,6 @@ static void call_row(cuda_activity *a, const cupti_api *c)
         a->counts.filtered++;
         return;
     }
-    a->counts.launches += domain == CUPTI_DOMAIN_DRIVER && cuda_call_launches(call->kind);
     hd_session_record record = {.track = thread_track(a, c->thread),
                                 .name = call_name(a, domain, c->call),
                                 .category =

@@ -22,7 +22,8 @@ typedef struct here {
     bool is_inside;
     unsigned opening; /* or closing of the window: detects an exit without a callback */
     uint32_t correlation, stack;
-    uint32_t launch; /* correlation of the launching driver call that it is in; 0: none */
+    uint32_t launch; /* correlation of the launching call that it is in; 0: none */
+    uint32_t launch_domain;
     unsigned launch_opening;
     uint32_t callbacks;
 } here;
@@ -62,27 +63,32 @@ PART void begin_call(cuda_tracer *t, uint32_t domain, const cupti_call *call)
     this_thread.stack = stack;
 }
 
-/* A launch counts if the capture was open from its beginning to its end: that one has records. */
-PART void begin_launch(cuda_tracer *t, uint32_t id, const cupti_call *call)
+/* A launch counts if it succeeds, is not captured into a graph, and the capture was open from its beginning to its end:
+ * that one has an activity. Of a runtime call and the driver call in it, the outer one counts. */
+PART void begin_launch(cuda_tracer *t, uint32_t domain, uint32_t id, const cupti_call *call)
 {
-    const cuda_call *what = cuda_call_find(CUPTI_DOMAIN_DRIVER, id);
-    bool launches = what && cuda_call_launches(what->kind);
-    this_thread.launch = launches ? call->correlation : 0;
+    const cuda_call *what = cuda_call_find(domain, id);
+    if (this_thread.launch == call->correlation || !what || !cuda_call_launches(what->kind)) return;
+    this_thread.launch = call->correlation;
+    this_thread.launch_domain = domain;
     this_thread.launch_opening = atomic_load_explicit(&t->openings, memory_order_relaxed);
 }
 
-PART void end_launch(cuda_tracer *t, const cupti_call *call)
+PART void end_launch(cuda_tracer *t, uint32_t domain, const cupti_call *call)
 {
-    bool is_same = this_thread.launch_opening == atomic_load_explicit(&t->openings, memory_order_relaxed);
-    if (this_thread.launch && this_thread.launch == call->correlation && is_same) cuda_taken_launched(t);
+    int result = 0;
+    if (!this_thread.launch || this_thread.launch != call->correlation || this_thread.launch_domain != domain) return;
     this_thread.launch = 0;
+    if (call->result) memcpy(&result, call->result, sizeof result);
+    if (!result && this_thread.launch_opening == atomic_load_explicit(&t->openings, memory_order_relaxed))
+        cuda_taken_launched(t);
 }
 
 PART void on_call(cuda_tracer *t, uint32_t domain, uint32_t id, const cupti_call *call)
 {
     if (call->site == CUPTI_SITE_EXIT) {
         if (domain == CUPTI_DOMAIN_RUNTIME) this_thread.is_inside = false;
-        if (domain == CUPTI_DOMAIN_DRIVER) end_launch(t, call);
+        end_launch(t, domain, call);
         return;
     }
     if (domain == CUPTI_DOMAIN_RUNTIME && id == CALL_DEVICE_RESET) {
@@ -90,7 +96,7 @@ PART void on_call(cuda_tracer *t, uint32_t domain, uint32_t id, const cupti_call
         return;
     }
     if (!atomic_load_explicit(&t->is_open, memory_order_relaxed)) return;
-    if (domain == CUPTI_DOMAIN_DRIVER) begin_launch(t, id, call);
+    begin_launch(t, domain, id, call);
     begin_call(t, domain, call);
 }
 
@@ -107,7 +113,10 @@ PART void dispatch(cuda_tracer *t, uint32_t domain, uint32_t id, const void *dat
     switch (domain) {
     case CUPTI_DOMAIN_RUNTIME:
     case CUPTI_DOMAIN_DRIVER: on_call(t, domain, id, data); break;
-    case CUPTI_DOMAIN_RESOURCE: cuda_graph_on_node(t, id, data); break;
+    case CUPTI_DOMAIN_RESOURCE:
+        if (id == CUPTI_RESOURCE_NODE_CREATED) this_thread.launch = 0; /* it is captured */
+        cuda_graph_on_node(t, id, data);
+        break;
     case CUPTI_DOMAIN_STATE: on_state(t, id, data); break;
     default: break;
     }
@@ -182,7 +191,7 @@ void cuda_callbacks_start(cuda_tracer *t)
     t->cupti->EnableCallback(1, t->subscriber, CUPTI_DOMAIN_RUNTIME, CALL_DEVICE_RESET);
     if (t->cupti->version >= VERSION_WITH_STATES)
         t->cupti->EnableCallback(1, t->subscriber, CUPTI_DOMAIN_STATE, CUPTI_STATE_FATAL);
-    if (!t->options.stacks || !t->cupti->GetGraphNodeId) return;
+    if (!t->options.stacks) return;
     t->cupti->EnableCallback(1, t->subscriber, CUPTI_DOMAIN_RESOURCE, CUPTI_RESOURCE_NODE_CREATED);
     t->cupti->EnableCallback(1, t->subscriber, CUPTI_DOMAIN_RESOURCE, CUPTI_RESOURCE_NODE_CLONED);
 }
