@@ -102,6 +102,8 @@ const hd_format_info *hd_format_at(size_t index);
 const hd_format_info *hd_format_find(const char *name);
 /* The format that hd_trace_write chooses by the path's extension; NULL: no format has it, and JSON would be written. */
 const hd_format_info *hd_format_for_path(const char *path);
+/* The format that hd_trace_read would choose for a regular file, by its first bytes; NULL: none, or unreadable. */
+const hd_format_info *hd_format_of_file(const char *path);
 
 /* A kind of file that may be taken for a trace and cannot be read; for help and documentation. */
 typedef struct hd_lookalike {

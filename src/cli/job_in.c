@@ -57,24 +57,41 @@ static bool is_trace(const char *name)
     return (format && format->reads) || is_database(name);
 }
 
-/* The first kind of input that the folder has; *out_passed: the number of files of other kinds. */
-static bool add_folder(job_files *p, const char *folder, size_t *out_passed)
+/* A file of a format without an extension, as the dumps of PyTorch's flight recorder, is known by its content. */
+static bool is_dump(const char *folder, const char *name)
+{
+    char *path;
+    if (is_trace(name) || is_summary(name) || asprintf(&path, "%s/%s", folder, name) < 0) return false;
+    const hd_format_info *format = hd_format_of_file(path);
+    free(path);
+    return format && !*format->extensions;
+}
+
+typedef enum folder_kind { TRACES, SUMMARIES, DUMPS, KINDS } folder_kind;
+
+/* The first kind of input that the folder has; *out_kind: which; out_passed: the number of files of the others. */
+static bool add_folder(job_files *p, const char *folder, folder_kind *out_kind, size_t out_passed[KINDS])
 {
     size_t first = p->count;
     bool fine = true;
-    for (int pass = 0; pass < 2 && fine; pass++) {
-        bool wants_summaries = p->summaries_first == !pass, adds = p->count == first;
+    for (int pass = 0; pass < KINDS && fine; pass++) {
+        const folder_kind kind = pass < DUMPS && p->summaries_first ? SUMMARIES - pass : pass;
+        bool adds = p->count == first;
         DIR *entries = opendir(folder);
         if (!entries) continue;
         for (struct dirent *entry; fine && (entry = readdir(entries)) != NULL;) {
             const char *name = entry->d_name;
-            if (*name == '.' || !(wants_summaries ? is_summary(name) : is_trace(name))) continue;
+            const bool is_wanted = kind == TRACES      ? is_trace(name)
+                                   : kind == SUMMARIES ? is_summary(name)
+                                                       : is_dump(folder, name);
+            if (*name == '.' || !is_wanted) continue;
             if (adds)
                 fine = add_path(p, folder, name);
             else
-                ++*out_passed;
+                out_passed[kind]++;
         }
         closedir(entries);
+        if (adds) *out_kind = kind;
     }
     if (p->count > first) qsort(p->list + first, p->count - first, sizeof *p->list, by_name);
     return fine;
@@ -123,22 +140,26 @@ hd_status job_files_add_ranks(job_files *files, const char *operand, hd_error *e
     return fine ? HD_OK : hd_error_set(err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
 }
 
-static void say_passed(const char *folder, bool summaries_first, size_t found, size_t passed)
+static void say_passed(const char *folder, folder_kind kind, size_t found, const size_t passed[KINDS])
 {
-    static const char *const names[] = {"trace", "traces", "summary", "summaries"};
-    fprintf(stderr, "%s: %zu %s; also in it %zu %s%s, passed over: name the files themselves to have them\n", folder,
-            found, names[2 * summaries_first + (found != 1)], passed, names[2 * !summaries_first + (passed != 1)],
-            summaries_first ? "" : " (.hds)");
+    static const char *const names[KINDS][2] = {
+        {"trace", "traces"}, {"summary", "summaries"}, {"dump of a flight recorder", "dumps of flight recorders"}};
+    for (folder_kind k = 0; k < KINDS; k++)
+        if (passed[k])
+            fprintf(stderr, "%s: %zu %s; also in it %zu %s%s, passed over: name the files themselves to have them\n",
+                    folder, found, names[kind][found != 1], passed[k], names[k][passed[k] != 1],
+                    k == SUMMARIES ? " (.hds)" : "");
 }
 
 hd_status job_files_add(job_files *files, cli_run *run, const char *operand)
 {
     struct stat about;
-    size_t before = files->count, passed = 0;
-    if (stat(operand, &about) == 0 && S_ISDIR(about.st_mode) && !add_folder(files, operand, &passed))
+    size_t before = files->count, passed[KINDS] = {0};
+    folder_kind kind = TRACES;
+    if (stat(operand, &about) == 0 && S_ISDIR(about.st_mode) && !add_folder(files, operand, &kind, passed))
         return hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
     size_t found = files->count - before;
-    if (passed) say_passed(operand, files->summaries_first, found, passed);
+    say_passed(operand, kind, found, passed);
     return found ? HD_OK : job_files_add_ranks(files, operand, &run->err); /* a folder may be a trace */
 }
 

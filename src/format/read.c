@@ -81,6 +81,18 @@ static hd_status choose(const hd_format **out, hd_input *input, hd_error *err)
                         "no reader knows this content%s; `heddle formats` lists what can be read", like);
 }
 
+const hd_format_info *hd_format_of_file(const char *path)
+{
+    const hd_format *format = NULL;
+    hd_input *input;
+    struct stat about;
+    if (stat(path, &about) != 0 || !S_ISREG(about.st_mode)) return NULL;
+    if (hd_input_open_source(&input, &(hd_byte_source){.name = path}, NULL, NULL) != HD_OK) return NULL;
+    bool is_known = choose(&format, input, NULL) == HD_OK;
+    hd_input_close(input);
+    return is_known ? &format->info : NULL;
+}
+
 static bool tells_ranks(const hd_trace *trace)
 {
     for (uint32_t t = 0; t < hd_trace_track_count(trace); t++) {

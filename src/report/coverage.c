@@ -74,8 +74,9 @@ static bool count_works(counter *c)
         const hd_work *of = &s->launches->works[i];
         int64_t time = gpu_duration(work);
         if (work->device == HD_NONE) continue;
-        uint32_t launch = work->launch, op = c->op_of && launch != HD_NONE ? c->op_of[launch] : HD_NONE;
-        bool frame = c->frame_of && launch != HD_NONE && c->frame_of[launch] != HD_NONE;
+        uint32_t launch = work->launch, origin = work->origin;
+        uint32_t op = c->op_of && origin != HD_NONE ? c->op_of[origin] : HD_NONE;
+        bool frame = c->frame_of && origin != HD_NONE && c->frame_of[origin] != HD_NONE;
         if (work->role == HD_ROLE_KERNEL && work->class == GPU_COMPUTE)
             report_cover(&list[COVERAGE_FLOP], time,
                          launch != HD_NONE && c->flop.op_of && c->flop.op_of[launch] != HD_NONE);

@@ -3,8 +3,9 @@
 
 usage: check_hang.py --heddle HEDDLE [--seed [SEED ...]]
 
-A job enqueues collectives of random groups in one order on all ranks. One thing goes wrong: a rank skips a collective, enqueues another one,
-other sizes or types, its kernel hangs, it has no dump. Ranks run until they would wait. Rings are cut, so that nothing may be said of what fell out.
+A job enqueues collectives of random groups in one order on all ranks, some of them coalesced: several entries of one number. One thing goes
+wrong: a rank skips a collective or the rest of a coalesced one, enqueues another one, other sizes or types, its kernel hangs, it has no dump. Ranks
+run until they would wait. Rings are cut, so that nothing may be said of what fell out. Other jobs send messages, of which one end is missing.
 """
 import argparse
 import json
@@ -20,7 +21,7 @@ from rounds import rounds, seed as first_seed  # noqa: E402
 
 T0 = 1700000000 * 10**9
 NAMES = ("nccl:all_reduce", "nccl:_all_gather_base", "nccl:_reduce_scatter_base", "nccl:broadcast")
-WRONGS = ("missing", "operation", "sizes", "types", "unfinished", "no dump", "fine")
+WRONGS = ("missing", "part", "operation", "sizes", "types", "unfinished", "no dump", "fine")
 
 
 def frames(line):
@@ -38,6 +39,9 @@ class Job:
             self.groups.append((str(n), rng.choice(("tp", "dp", "undefined")), sorted(rng.sample(range(self.world), rng.randrange(2, self.world + 1)))))
         plan = [(rng.randrange(len(self.groups)), rng.choice(NAMES)) for _ in range(rng.randrange(8, 40))]
         self.wrong, self.at = rng.choice(WRONGS), rng.randrange(len(plan) // 2, len(plan))
+        self.parts = [rng.choice((1, 1, 1, 3)) for _ in plan]
+        if self.wrong == "part":
+            self.parts[self.at] = 3
         self.group = plan[self.at][0]
         self.culprit = rng.choice(self.groups[self.group][2])
         # In a group of two neither is what most ranks have: the first one is taken.
@@ -69,11 +73,16 @@ class Job:
                     dtype = "BFloat16" if self.wrong == "types" else "Float"
                 done = not hangs or (is_at and self.wrong == "unfinished" and r != self.culprit)
                 t = T0 + i * 10**6 + r
-                self.entries[r].append({
-                    "frames": frames(i + 1), "record_id": len(self.entries[r]), "pg_id": g, "process_group": self.groups[g][:2], "collective_seq_id": counts[g], "p2p_seq_id": 0,
-                    "op_id": counts[g], "profiling_name": mine, "time_created_ns": t, "input_sizes": [[size]], "input_dtypes": [dtype], "output_sizes": [[size]],
-                    "output_dtypes": [dtype], "state": "completed" if done else self.rng.choice(("started", "scheduled")), "time_discovered_started_ns": t + 5 if done else None,
-                    "time_discovered_completed_ns": t + 9 if done else None, "retired": done, "timeout_ms": 600000, "is_p2p": False})
+                state = "completed" if done else self.rng.choice(("started", "scheduled"))
+                parts = 1 if self.wrong == "part" and is_at and r == self.culprit else self.parts[i]
+                for part in range(parts):
+                    last = 0 < part == self.parts[i] - 1
+                    self.entries[r].append({
+                        "frames": frames(i + 1), "record_id": len(self.entries[r]), "pg_id": g, "process_group": self.groups[g][:2], "collective_seq_id": counts[g],
+                        "p2p_seq_id": 0, "op_id": counts[g], "profiling_name": "nccl:coalesced" if last else name if part else mine, "time_created_ns": t,
+                        "input_sizes": [[64 + i if part else size]], "input_dtypes": [dtype], "output_sizes": [[64 + i if part else size]], "output_dtypes": [dtype], "state": state,
+                        "time_discovered_started_ns": t + 5 if done else None, "time_discovered_completed_ns": t + 9 if done else None, "retired": done,
+                        "timeout_ms": 600000, "is_p2p": False})
                 if not done:
                     stopped.add(r)
 
@@ -119,7 +128,7 @@ def check(heddle, seed, folder):
         shown &= bool(of) or len(job.entries[job.culprit]) <= job.ring
     expected = None
     if job.wrong != "fine" and shown:
-        expected = (job.culprit, job.wrong, job.groups[job.group][0], job.sequence)
+        expected = (job.culprit, "missing" if job.wrong == "part" else job.wrong, job.groups[job.group][0], job.sequence)
         got = first and (first["rank"], first["problem"], first["group"], first["sequence"])
         if got != expected:
             wrong.append(("first", got, expected))
@@ -146,6 +155,39 @@ def check(heddle, seed, folder):
     return bool(wrong), bool(expected)
 
 
+def check_messages(heddle, seed, folder):
+    """Ranks send each other messages in one order; of the last one an end is missing, or neither end completes it."""
+    rng = random.Random(seed)
+    world, backend = rng.randrange(2, 5), rng.choice(("nccl", "nccl2", "nccl-lazy", "gloo"))
+    wrong, entries = rng.choice(("send", "recv", "none")), {r: [] for r in range(world)}
+    count = rng.randrange(1, 9)
+    for i in range(count):
+        source, target = rng.sample(range(world), 2)
+        names = {"send": (source, f"{backend}:send {source}->{target}"), "recv": (target, f"{backend}:recv {target}<-{rng.choice((source, '?'))}")}
+        is_last = i == count - 1
+        for which, (rank, name) in names.items():
+            if is_last and which == wrong:
+                continue
+            t = T0 + i * 10**6
+            entries[rank].append({
+                "frames": frames(i + 1), "record_id": len(entries[rank]), "pg_id": 0, "process_group": ("0", "default_pg"), "collective_seq_id": 0, "p2p_seq_id": i + 1,
+                "op_id": i + 1, "profiling_name": name, "time_created_ns": t, "input_sizes": [[8]], "input_dtypes": ["Float"], "output_sizes": [[8]], "output_dtypes": ["Float"],
+                "state": "started" if is_last else "completed", "time_discovered_started_ns": t, "time_discovered_completed_ns": None if is_last else t + 9, "is_p2p": True})
+    for r in range(world):
+        config = {"0": {"name": "0", "desc": "default_pg", "ranks": str(list(range(world)))}}
+        (folder / f"nccl_trace_rank_{r}").write_bytes(pickle.dumps({"version": "2.10", "pg_config": config, "entries": entries[r]}))
+    said = json.loads(subprocess.run([heddle, "report", "hang", "--json", folder], check=True, capture_output=True, text=True).stdout)
+    got = {(row["rank"], row["problem"], row["operation"]) for row in said["culprits"]}
+    if wrong == "none":
+        expected = {(rank, "unfinished", name) for rank, name in names.values()}
+    else:
+        other = names["recv" if wrong == "send" else "send"]
+        expected = {(other[0], "unfinished", other[1]) if other[1].endswith("?") else (names[wrong][0], "missing", other[1])}
+    if got != expected:
+        print(f"messages, seed {seed}, {wrong} is missing:", got, expected)
+    return got != expected
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--heddle", required=True)
@@ -159,8 +201,11 @@ def main():
             failed, was_shown = check(options.heddle, seed, Path(folder))
             bad += failed
             shown += was_shown
+        with tempfile.TemporaryDirectory() as folder:
+            bad += check_messages(options.heddle, seed, Path(folder))
     print(f"{len(list(seeds))} jobs, {shown} whose dumps show what went wrong, {bad} differ")
     return bad > 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

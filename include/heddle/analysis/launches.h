@@ -74,8 +74,8 @@ typedef struct hd_work {
     uint32_t track, name;
     hd_role role;
     uint32_t launch;       /* index, HD_NONE: unknown */
-    uint32_t graph_launch; /* index of the call that created its graph node (argument graphNodeCreatorCorrelationId),
-                              HD_NONE: unknown */
+    uint32_t graph_launch; /* index of the call that created its graph node (argument graphNodeCreatorCorrelationId, or
+                              graph node id and an event of that node on a thread), HD_NONE: unknown */
 } hd_work;
 
 /* The start of the operator that requested a launch on another thread. */

@@ -237,7 +237,7 @@ const cli_command cmd_job = {
         "next largest trace, the summaries are merged in a tree, and process 0 writes them; the bytes are the same "
         "for any number of processes. All processes must see the same files; where traces are on disks of their "
         "nodes, run `heddle job summarize` there. Without MPI it uses threads. For a FOLDER its traces are taken, or "
-        "if it has none, its summaries.\n\n"
+        "if it has none, its summaries, or dumps of flight recorders.\n\n"
         "Unreadable traces and missing ranks are reported and skipped; with --strict the exit status is 1. The rank "
         "of a trace is the one it contains, else the number after the word rank in its path. If a process is killed, "
         "the file that it was reading is named. Open MPI and MPICH are loaded at run time (heddle-mpi-openmpi.so and "

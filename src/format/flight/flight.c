@@ -416,7 +416,8 @@ static hd_status flight_read(hd_builder *builder, hd_input *input, const hd_read
 static int flight_sniff(const unsigned char *head, size_t size)
 {
     static const char *const keys[] = {"pg_status",      "pg_config",  "last_enqueued_collective", "collective_seq_id",
-                                       "profiling_name", "p2p_seq_id", "time_created_ns",          "nccl_version"};
+                                       "profiling_name", "p2p_seq_id", "time_created_ns",          "nccl_version",
+                                       "entries" /* without one, an early version has only these and pg_config */};
     static const char *const others[] = {"traceEvents", "distributedInfo"};
     unsigned found = 0;
     bool is_json = hd_walk_is_object(head, size);

@@ -91,6 +91,7 @@ static const sq_map_table tables[] = {
     {"COMPOSITE_EVENTS", "sample", HD_KIND_SAMPLE, 'P', sample, nsys_place_sample},
     {"SCHED_EVENTS", "sched", HD_KIND_SLICE, 'B', change, nsys_place_switch},
     {"GPU_METRICS", "gpu_metrics", HD_KIND_COUNTER, 'C', metric, nsys_place_metric},
+    {"CUDA_GRAPH_NODE_EVENTS", "cuda_graph_node", HD_KIND_SLICE, 'X', NULL, nsys_place_thread},
     {"DIAGNOSTIC_EVENT", "diagnostic", HD_KIND_INSTANT, 'i', diagnostic, nsys_place_any},
     {0},
 };

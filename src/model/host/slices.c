@@ -447,7 +447,8 @@ hd_status gpu_launch_places(gpu_place **out, size_t *out_count, const gpu_scope 
     *out = hd_large_new(launches + 1, sizeof **out, s->large);
     if (needed && *out) {
         for (size_t i = 0; i < s->launches->work_count; i++) {
-            if (s->works[i].device != HD_NONE && s->works[i].launch != HD_NONE) needed[s->works[i].launch] = true;
+            if (s->works[i].device == HD_NONE || s->works[i].launch == HD_NONE) continue;
+            needed[s->works[i].launch] = needed[s->works[i].origin] = true;
         }
         for (uint32_t i = 0; i < launches; i++) {
             const hd_launch *launch = &s->launches->launches[i];
@@ -480,4 +481,24 @@ hd_status gpu_innermost_of_launches(uint32_t **out, const gpu_scope *s, const gp
     hd_large_free(*out);
     *out = NULL;
     return status;
+}
+
+bool gpu_origins_init(gpu_origins *out, const gpu_scope *s)
+{
+    const size_t launches = s->launches->launch_count, works = s->launches->work_count;
+    *out = (gpu_origins){.first = hd_large_zeroed(launches + 2, sizeof *out->first, s->large),
+                         .works = hd_large_new(works + 1, sizeof *out->works, s->large)};
+    if (!out->first || !out->works) return false;
+    for (size_t i = 0; i < works; i++)
+        if (s->works[i].origin != HD_NONE) out->first[s->works[i].origin + 2]++;
+    for (size_t i = 2; i < launches + 2; i++) out->first[i] += out->first[i - 1];
+    for (size_t i = 0; i < works; i++)
+        if (s->works[i].origin != HD_NONE) out->works[out->first[s->works[i].origin + 1]++] = (uint32_t)i;
+    return true;
+}
+
+void gpu_origins_deinit(gpu_origins *origins)
+{
+    hd_large_free(origins->first);
+    hd_large_free(origins->works);
 }

@@ -70,9 +70,16 @@ hd_status gpu_slices_around(gpu_slices *out, const gpu_scope *scope, unsigned ro
 typedef hd_status gpu_around_found(void *user, uint32_t id, const uint32_t *slices, size_t count, hd_error *err);
 hd_status gpu_around(const gpu_slices *slices, const gpu_place *places, size_t count, gpu_around_found *found,
                      void *user, hd_error *err);
-/* The launches of counted activities as sorted places; a launch requested by an operator of another thread is where
+/* The launches and the origins of counted activities as sorted places; a launch requested by an operator of another thread is where
  * that operator begins; id is the launch. The caller frees them with hd_large_free. */
 hd_status gpu_launch_places(gpu_place **out, size_t *out_count, const gpu_scope *scope, hd_error *err);
+/* Activities by their origin: those of launch i are works[first[i]] … works[first[i + 1]], in order of launches->works.
+ */
+typedef struct gpu_origins {
+    uint32_t *first, *works;
+} gpu_origins;
+bool gpu_origins_init(gpu_origins *out, const gpu_scope *scope); /* false: no memory; deinit either way */
+void gpu_origins_deinit(gpu_origins *origins);
 /* Of these places those of launches within a backward operator are where its forward operator began; sorted again. */
 hd_status gpu_places_to_forward(gpu_place *places, size_t count, const gpu_scope *scope, hd_error *err);
 /* By launch, the innermost slice around it. The caller frees it with hd_large_free. */

@@ -145,15 +145,14 @@ static uint32_t find_call(const launch_finder *f, size_t count, uint32_t row)
     return low < count && f->calls[low].row == row ? f->calls[low].outer : HD_NONE;
 }
 
-static bool is_work(const launch_finder *f, uint32_t row)
+static bool is_work(const launch_finder *f, uint64_t row)
 {
     size_t low = 0, high = f->work_count;
     HD_PARTITION_POINT(low, high, at, f->works[at].row < row);
     return low < f->work_count && f->works[low].row == row;
 }
 
-/* A slice that is neither a call by its category, nor of the GPU, becomes a call. HD_NONE: impossible. */
-static uint32_t make_call(bool *out_fine, launch_finder *f, uint32_t row)
+uint32_t launches_make_call(bool *out_fine, launch_finder *f, uint64_t row)
 {
     hd_event event = hd_event_at(f->trace, HD_KIND_SLICE, row);
     hd_role role = hd_roles_at(&f->roles, event.category, event.name, event.track);
@@ -196,7 +195,7 @@ static bool link_starts(flow_joiner *j, const uint32_t *bound)
         if (l->row == UINT32_MAX) break;
         if (i == 0 || l->row != l[-1].row) {
             call = find_call(f, gathered, l->row);
-            if (call == HD_NONE) call = make_call(&fine, f, l->row);
+            if (call == HD_NONE) call = launches_make_call(&fine, f, l->row);
         }
         uint32_t *launch = &f->works[l->work].launch;
         if (call != HD_NONE && (*launch == HD_NONE || is_better(f, gathered, call, *launch))) *launch = call;

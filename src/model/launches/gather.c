@@ -26,6 +26,8 @@ typedef struct gatherer {
     size_t block_from, block_until;
     launch_finder found; /* only its lists */
     gpu_arg creator;     /* the id of the call that made the node of a graph */
+    gpu_arg node, original;
+    bool has_nodes;
     bool failed;
     int64_t category[CHUNK_ROWS];
 } gatherer;
@@ -99,6 +101,22 @@ static bool add_call(gatherer *g, const hd_block *block, uint32_t row)
     return true;
 }
 
+static bool add_node(gatherer *g, const hd_block *block, uint32_t row)
+{
+    launch_finder *found = &g->found;
+    launch_node node = {.start_ns = hd_column_at(&block->columns[HD_COL_START], row),
+                        .row = block->first_row + row,
+                        .track = (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], row),
+                        .call = HD_NONE};
+    if (!gpu_arg_whole(&node.id, &g->node, block, row) || node.start_ns == HD_NO_TIME) return true;
+    if (!gpu_arg_whole(&node.original, &g->original, block, row)) node.original = HD_NO_NUMBER;
+    if (!hd_large_grow((void **)&found->nodes, &found->node_capacity, found->node_count, sizeof *found->nodes,
+                       g->shared->f->large))
+        return false;
+    found->nodes[found->node_count++] = node;
+    return true;
+}
+
 static bool gather_block(gatherer *g, const hd_block *block)
 {
     for (uint32_t first = 0; first < block->row_count; first += CHUNK_ROWS) {
@@ -112,6 +130,8 @@ static bool gather_block(gatherer *g, const hd_block *block)
                 fine = add_work(g, block, first + i, role);
             else if (role == HD_ROLE_RUNTIME || role == HD_ROLE_DRIVER)
                 fine = add_call(g, block, first + i);
+            else if (role == HD_ROLE_OTHER && g->has_nodes)
+                fine = add_node(g, block, first + i);
             if (!fine) return false;
         }
     }
@@ -158,6 +178,7 @@ static bool collect(launch_finder *f, gatherer *gatherers, unsigned count)
         fine &= append((void **)&f->creators, &f->creator_count, found->creators, found->creator_count,
                        sizeof *f->creators, f->large);
         fine &= append((void **)&f->calls, &f->call_count, found->calls, found->call_count, sizeof *f->calls, f->large);
+        fine &= append((void **)&f->nodes, &f->node_count, found->nodes, found->node_count, sizeof *f->nodes, f->large);
         f->roles_seen |= found->roles_seen;
         f->without_time += found->without_time;
         f->without_end += found->without_end;
@@ -166,6 +187,7 @@ static bool collect(launch_finder *f, gatherer *gatherers, unsigned count)
     f->call_capacity = f->call_count;
     f->work_capacity = f->work_count;
     f->creator_capacity = f->creator_count;
+    f->node_capacity = f->node_count;
     f->has_limit = f->call_count >= HD_NONE || f->work_count >= HD_NONE;
     return fine;
 }
@@ -180,7 +202,10 @@ bool launches_gather(launch_finder *f)
     for (unsigned i = 0; fine && i < count; i++) {
         gatherers[i].shared = &shared;
         gatherers[i].trace = f->trace;
-        fine = gpu_arg_init(&gatherers[i].creator, f->trace, "graphNodeCreatorCorrelationId");
+        fine = gpu_arg_init(&gatherers[i].creator, f->trace, "graphNodeCreatorCorrelationId") &&
+               gpu_arg_init(&gatherers[i].node, f->trace, LAUNCH_NODE_ID) &&
+               gpu_arg_init(&gatherers[i].original, f->trace, "originalGraphNodeId");
+        gatherers[i].has_nodes = fine && gpu_arg_is_used(&gatherers[i].node);
         gatherers[i].block_from = blocks * i / count;
         gatherers[i].block_until = blocks * (i + 1) / count;
     }
@@ -188,7 +213,11 @@ bool launches_gather(launch_finder *f)
         hd_threads_run(gather_blocks, gatherers, sizeof *gatherers, count);
         fine = collect(f, gatherers, count);
     }
-    for (unsigned i = 0; gatherers && i < count; i++) gpu_arg_deinit(&gatherers[i].creator);
+    for (unsigned i = 0; gatherers && i < count; i++) {
+        gpu_arg_deinit(&gatherers[i].creator);
+        gpu_arg_deinit(&gatherers[i].node);
+        gpu_arg_deinit(&gatherers[i].original);
+    }
     free(gatherers);
     free((void *)shared.sorts);
     return fine;

@@ -1,8 +1,8 @@
 /* impl.h - the parts of hd_launches_new
  *
  * In: a trace. Out: hd_launches, each activity with its call. Begin with launches.c: gather.c finds both, join.c joins
- * them by correlation id, processes.c finds the process of activities, flows.c joins by flows; asked.c finds the
- * operators that requested calls of other threads.
+ * them by correlation id, processes.c finds the process of activities, flows.c joins by flows, nodes.c those of graphs
+ * by their nodes; asked.c finds the operators that requested calls of other threads.
  */
 #ifndef HD_MODEL_LAUNCHES_IMPL_H
 #define HD_MODEL_LAUNCHES_IMPL_H
@@ -30,6 +30,14 @@ typedef struct launch_creator {
     uint32_t work;
     int64_t id;
 } launch_creator;
+
+/* An event of a thread that says when a graph's node was created. */
+#define LAUNCH_NODE_ID "graph node id"
+typedef struct launch_node {
+    int64_t id, original, start_ns; /* original: of the node it is a clone of, HD_NO_NUMBER or 0: it is none */
+    uint64_t row;
+    uint32_t track, process, call; /* call: that created it, HD_NONE: not searched yet */
+} launch_node;
 
 /* The process of a track's activities, if several processes of a rank make calls. */
 typedef struct launch_owner {
@@ -59,6 +67,8 @@ typedef struct launch_finder {
     size_t work_count, work_capacity;
     launch_creator *creators; /* by work */
     size_t creator_count, creator_capacity;
+    launch_node *nodes;
+    size_t node_count, node_capacity;
     uint32_t roles_seen;                /* bits 1 << hd_role */
     uint64_t without_time, without_end; /* works: with HD_NO_TIME; with a duration of 0 */
     bool has_limit;                     /* there were 2^32 of something */
@@ -76,7 +86,7 @@ static inline int64_t launch_rank(const launch_finder *f, uint32_t track)
     return f->ranks[launch_slot(f, track)];
 }
 
-/* gather.c: fills calls, works, creators. false: no memory. */
+/* gather.c: fills calls, works, creators, nodes. false: no memory. */
 bool launches_gather(launch_finder *f);
 /* processes.c. false: no memory. */
 bool launches_find_processes(launch_finder *f);
@@ -91,6 +101,11 @@ bool launches_name_processes(hd_launches *out, const launch_finder *f);
 bool launches_join(launch_finder *f);
 /* flows.c: activities without a launch, by flows. May add calls. */
 hd_status launches_join_flows(launch_finder *f, hd_error *err);
+/* A slice that is neither a call by its category, nor of the GPU, becomes a call. HD_NONE: impossible; *out_fine is
+ * false after a failure. */
+uint32_t launches_make_call(bool *out_fine, launch_finder *f, uint64_t row);
+/* nodes.c: graph_launch of activities, by the events of nodes. May add calls. false: no memory. */
+bool launches_join_nodes(launch_finder *f);
 /* The point that starts the flow of each point; HD_NONE where it is missing. hd_large_free; NULL: no memory. */
 uint32_t *launches_find_starts(const hd_flow_point *points, size_t count, uint64_t large);
 /* asked.c: `asked` of the result. */

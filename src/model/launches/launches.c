@@ -183,6 +183,7 @@ static hd_status find(hd_launches *out, launch_finder *f, hd_error *err)
     }
     if (!launches_join(f)) return HD_NOMEM(err);
     HD_TRY(launches_join_flows(f, err));
+    if (!launches_join_nodes(f)) return HD_NOMEM(err);
     pass_sorts_on(f);
     if (!list_launches(out, f)) return HD_NOMEM(err);
     number_launches(out, f);
@@ -209,6 +210,7 @@ hd_status hd_launches_new(hd_launches **out, const hd_trace *trace, hd_error *er
     hd_large_free(f.calls);
     hd_large_free(f.works);
     hd_large_free(f.creators);
+    hd_large_free(f.nodes);
     if (status == HD_OK) return HD_OK;
     hd_launches_free(*out);
     *out = NULL;

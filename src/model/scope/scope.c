@@ -169,6 +169,11 @@ static uint32_t row_of(work_maker *m, uint32_t track)
     return m->row_of[lane];
 }
 
+static uint32_t origin_of(const hd_work *work)
+{
+    return work->launch != HD_NONE && work->graph_launch != HD_NONE ? work->graph_launch : work->launch;
+}
+
 static void add_work(work_maker *m, gpu_work *out, const hd_work *work)
 {
     gpu_scope *s = m->s;
@@ -179,6 +184,7 @@ static void add_work(work_maker *m, gpu_work *out, const hd_work *work)
         .start = gpu_time(work->start_ns),
         .end = gpu_time(hd_end_or_last(work->start_ns, work->duration_ns)),
         .launch = work->launch,
+        .origin = origin_of(work),
         .row = row,
         .device = counts ? 0 : HD_NONE,
         .step = HD_NONE,
@@ -381,6 +387,7 @@ static bool add_untimed(work_maker *m)
         bool counts = row != HD_NONE && (work->launch != HD_NONE || !s->options->linked) && m->wanted[work->track] &&
                       name_passes(m, work->name) && !s->has_from && !s->has_until;
         s->untimed[i] = (gpu_work){.launch = work->launch,
+                                   .origin = origin_of(work),
                                    .row = row,
                                    .device = counts ? s->rows[row].stands_on : HD_NONE,
                                    .step = HD_NONE,

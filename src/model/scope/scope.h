@@ -17,6 +17,8 @@
 typedef struct gpu_work {
     int64_t start, end;
     uint32_t launch;        /* of launches->launches, HD_NONE: not linked */
+    uint32_t origin;        /* the call that created its node of a graph, if known, else launch: what is around it
+                               names the activity */
     uint32_t row, device;   /* HD_NONE: excluded by options, and not counted */
     uint32_t step;          /* with --by step: that of its launch; HD_NONE */
     uint8_t class, role;    /* gpu_class, hd_role */

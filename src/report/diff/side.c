@@ -367,8 +367,8 @@ static bool add_work(adder *a, const gpu_work *work, uint32_t index)
     uint32_t window = work->step != HD_NONE ? a->window_of_step[work->step] : gpu_window_of(&a->windows, work->start);
     uint32_t sample = window == HD_NONE ? HD_NONE : a->sample_of[window];
     if (sample == HD_NONE) return true;
-    uint32_t op = work->launch == HD_NONE ? HD_NONE : a->op_of[work->launch];
-    uint32_t module = work->launch == HD_NONE ? HD_NONE : a->module_of[work->launch];
+    uint32_t op = work->origin == HD_NONE ? HD_NONE : a->op_of[work->origin];
+    uint32_t module = work->origin == HD_NONE ? HD_NONE : a->module_of[work->origin];
     uint32_t node = op == HD_NONE ? HD_NONE : a->ops.list[op].user;
     uint32_t kind = work->class == GPU_COMMUNICATION ? DIFF_COLLECTIVE
                     : work->role == HD_ROLE_COPY     ? DIFF_COPYING

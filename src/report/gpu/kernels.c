@@ -202,7 +202,7 @@ static bool add_kernel(kernels *k, const gpu_work *work, const hd_work *of, int6
                        int64_t doubts)
 {
     const gpu_scope *s = &k->scope;
-    uint32_t at, launch = work->launch;
+    uint32_t at, launch = work->origin;
     const hd_block *block = hd_walk_row(&at, &k->room, s->trace, HD_KIND_SLICE, of->row);
     gpu_slice *op =
         k->op_of && launch != HD_NONE && k->op_of[launch] != HD_NONE ? &k->ops.list[k->op_of[launch]] : NULL;

@@ -268,16 +268,15 @@ static bool count_for(gpu_sweeper *w, int64_t rank, uint32_t step)
     return true;
 }
 
-/* The works of a launch; inner: its innermost op, HD_NONE: there is none. */
-static bool add_launch(gpu_sweeper *w, uint32_t id, uint32_t inner)
+/* The works of a launch, those of graphs where their nodes were created; inner: its innermost op, HD_NONE: there is
+ * none. */
+static bool add_launch(gpu_sweeper *w, const gpu_origins *of, uint32_t id, uint32_t inner)
 {
     operators *o = w->o;
     const gpu_scope *s = &o->scope;
-    const hd_launch *launch = &s->launches->launches[id];
-    const uint32_t *order = s->launches->work_order + launch->first_work;
     bool is_nobodys = inner == HD_NONE;
-    for (uint32_t i = 0; i < launch->work_count; i++) {
-        const gpu_work *work = &s->works[order[i]];
+    for (uint32_t i = of->first[id]; i < of->first[id + 1]; i++) {
+        const gpu_work *work = &s->works[of->works[i]];
         if (!work->is_listed) continue;
         int64_t rank = s->devices[work->device].rank, time = gpu_duration(work);
         uint32_t key = is_nobodys ? key_number(o, NO_OPERATOR, HD_NONE) : o->ops.list[inner].user;
@@ -292,8 +291,9 @@ static bool add_launch(gpu_sweeper *w, uint32_t id, uint32_t inner)
 static bool sweep_launches(operators *o, const gpu_place *places, size_t count, const uint32_t *innermost)
 {
     gpu_sweeper w = {.o = o, .rank = HD_NO_NUMBER, .step = HD_NONE};
+    gpu_origins of;
     w.open = hd_large_new(o->ops.count + 1, sizeof *w.open, o->scope.large);
-    bool fine = w.open != NULL;
+    bool fine = gpu_origins_init(&of, &o->scope) && w.open != NULL;
     uint32_t lane = HD_NONE, next = 0, end = 0;
     for (size_t i = 0; fine && i < count; i++) {
         if (places[i].lane != lane) {
@@ -305,9 +305,10 @@ static bool sweep_launches(operators *o, const gpu_place *places, size_t count, 
         for (; next < end && o->ops.list[next].start <= places[i].time; next++) {
             if (o->ops.list[next].end > places[i].time) open_op_at(&w, &o->ops.list[next]);
         }
-        fine = fine && close_until(&w, places[i].time) && add_launch(&w, places[i].id, innermost[places[i].id]);
+        fine = fine && close_until(&w, places[i].time) && add_launch(&w, &of, places[i].id, innermost[places[i].id]);
     }
     fine = fine && close_until(&w, INT64_MAX);
+    gpu_origins_deinit(&of);
     hd_large_free(w.open);
     return fine;
 }

@@ -24,6 +24,7 @@ typedef struct launched {
     gpu_place *places; /* sorted */
     size_t place_count;
     uint32_t *works, *first; /* those of places[i] are works[first[i]] … works[first[i + 1]] */
+    gpu_origins origins;     /* with ACROSS_GRAPHS */
 } launched;
 
 /* The same places once more in their processes. */
@@ -51,23 +52,43 @@ static bool add_processes(launched *l, const gpu_scope *s)
     return true;
 }
 
-static hd_status launched_init(launched *l, const gpu_scope *s, bool by_process, bool across, hd_error *err)
+/* Bits of --across. */
+enum { ACROSS_THREADS = 1, ACROSS_GRAPHS };
+
+static hd_status across_of(unsigned *out, const char *text, hd_error *err)
+{
+    static const char *const words[] = {"threads", "graphs"};
+    *out = 0;
+    for (const char *at = text; at && *at; at += *at == ',') {
+        size_t size = strcspn(at, ","), word = 0;
+        while (word < 2 && !(strlen(words[word]) == size && memcmp(words[word], at, size) == 0)) word++;
+        if (word == 2)
+            return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "--across %s: there are threads and graphs",
+                                text);
+        *out |= 1u << word;
+        at += size;
+    }
+    return HD_OK;
+}
+
+static hd_status launched_init(launched *l, const gpu_scope *s, bool by_process, unsigned across, hd_error *err)
 {
     uint32_t sum = 0;
     *l = (launched){0};
     HD_TRY(gpu_launch_places(&l->places, &l->place_count, s, err));
-    if (across) HD_TRY(gpu_places_to_forward(l->places, l->place_count, s, err));
+    if (across & ACROSS_THREADS) HD_TRY(gpu_places_to_forward(l->places, l->place_count, s, err));
     if (by_process && !add_processes(l, s)) return HD_NOMEM(err);
     l->works = hd_large_new((by_process ? 2 : 1) * s->counted + 1, sizeof *l->works, s->large);
     l->first = hd_large_new(l->place_count + 1, sizeof *l->first, s->large);
-    if (!l->works || !l->first) return HD_NOMEM(err);
+    if (!l->works || !l->first || (across & ACROSS_GRAPHS && !gpu_origins_init(&l->origins, s))) return HD_NOMEM(err);
     for (size_t i = 0; i < l->place_count; i++) {
-        const hd_launch *launch = &s->launches->launches[l->places[i].id];
+        const uint32_t id = l->places[i].id, *first = l->origins.first;
+        const hd_launch *launch = &s->launches->launches[id];
+        const uint32_t *list = first ? l->origins.works + first[id] : s->launches->work_order + launch->first_work;
+        const uint32_t count = first ? first[id + 1] - first[id] : launch->work_count;
         l->first[i] = sum;
-        for (uint32_t k = 0; k < launch->work_count; k++) {
-            uint32_t work = s->launches->work_order[launch->first_work + k];
-            if (s->works[work].device != HD_NONE) l->works[sum++] = work;
-        }
+        for (uint32_t k = 0; k < count; k++)
+            if (s->works[list[k]].device != HD_NONE) l->works[sum++] = list[k];
     }
     l->first[l->place_count] = sum;
     return HD_OK;
@@ -78,6 +99,7 @@ static void launched_deinit(launched *l)
     hd_large_free(l->places);
     hd_large_free(l->works);
     hd_large_free(l->first);
+    gpu_origins_deinit(&l->origins);
 }
 
 /* The first place of the lane at that time or later. */
@@ -177,10 +199,9 @@ static hd_status add_ranges(hd_report *out, ranges *r, hd_error *err)
         r->linked = s->works[i].device != HD_NONE && s->works[i].launch != HD_NONE;
     gpu_aggregate_init(&r->rows, s, NULL, offsetof(range_row, covered), &report_ranges_about, "ranges");
     HD_TRY(gpu_ranges_init(&r->ranges, s, err));
-    const char *across = ((const range_options *)s->options)->across;
-    if (across && strcmp(across, "threads") != 0)
-        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "--across %s: there is threads only", across);
-    HD_TRY(launched_init(&r->launched, s, r->ranges.any_of_process, across != NULL, err));
+    unsigned across;
+    HD_TRY(across_of(&across, ((const range_options *)s->options)->across, err));
+    HD_TRY(launched_init(&r->launched, s, r->ranges.any_of_process, across, err));
     if (!find_from(r) || !find_below(r)) return HD_NOMEM(err);
     for (size_t i = 0; i < r->ranges.count; i++) {
         const gpu_range *range = &r->ranges.list[i];
@@ -330,7 +351,9 @@ static const hd_report_table_about ranges_tables[] = {
 };
 
 static const hd_option_about ranges_options[] = {
-    {"across", HD_OPTION_TEXT, NULL, "threads: backward activities count for the ranges around their forward operators",
+    {"across", HD_OPTION_TEXT, NULL,
+     "threads: backward activities count for the ranges around their forward operators; graphs: activities of CUDA "
+     "graphs count for the ranges around the calls that created their nodes; or threads,graphs",
      offsetof(range_options, across)},
     GPU_OPTIONS("step"),
     {0},

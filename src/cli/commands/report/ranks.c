@@ -14,6 +14,18 @@ static bool is_job(const hd_job *job, bool has_summary)
     return has_summary ? count > 0 : ranks > 1;
 }
 
+const char *report_names_of_job(const hd_job *job)
+{
+    for (size_t i = 0; i < hd_job_count(job); i++) {
+        hd_table *recorded = NULL;
+        bool has_dump =
+            hd_job_table(&recorded, job, i, "recorded", NULL) == HD_OK && recorded && hd_table_row_count(recorded) > 0;
+        hd_table_free(recorded);
+        if (has_dump) return "hang,job";
+    }
+    return "job,stragglers,imbalance";
+}
+
 /* The files that the operands mean; none if one of them can be read only once. */
 static hd_status list_files(job_files *out, cli_run *run, int first)
 {

@@ -4,8 +4,9 @@
 
 #include "cli/job_in.h"
 
-/* The reports of a job's first screen, of which the first table is shown, and findings. */
-#define REPORT_OF_JOB "job,stragglers,imbalance"
+/* The reports of a job's first screen, of which the first table is shown, and findings: job,stragglers,imbalance; of
+ * dumps of flight recorders hang,job. Static. */
+const char *report_names_of_job(const hd_job *job);
 
 /* *out: the job that run->operands from `first` on are, if two ranks or more have a number of their own, or a file is
  * a job's summary (.hds); NULL: they are none. Operands that cannot be read are reported and removed. The caller

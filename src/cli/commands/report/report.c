@@ -242,7 +242,7 @@ static bool is_page(const struct report_options *chosen)
 
 enum { PAGE_PIECES = 100, PAGE_COLUMNS = 240, PAGE_RANKS = 64 };
 /* The reports of a page when none was named, for a file and for each rank of a job. */
-#define PAGE_OF_RANK "info,summary,timeline,kernels"
+static const char page_of_rank[] = "info,summary,timeline,kernels";
 static const char page_reports[] =
     "info,summary,timeline,breakdown,kernels,copies,operators,modules,ranges,steps,launches,queue,states,idle,"
     "syncs,communication,flops,memory";
@@ -299,12 +299,10 @@ static int find_reports(asked *a, cli_run *run)
     a->first = hd_report_about_find(first) || (!is_file && hd_report_about_find(name));
     if (!a->first && !is_file) return refuse_name(run, first);
     if ((!a->first || strcmp(first, "summary") == 0) && !find_job(a, run)) return CLI_FAILED;
-    const char *unnamed = a->job && is_page(chosen) ? REPORT_OF_JOB "," PAGE_OF_RANK
-                          : a->job                  ? REPORT_OF_JOB
-                          : is_page(chosen)         ? page_reports
-                                                    : "summary";
+    const char *unnamed = a->job ? report_names_of_job(a->job) : is_page(chosen) ? page_reports : "summary";
     a->has_flame = !a->first && !a->job && is_page(chosen) && run->operand_count == 1;
     int status = take_names(a, run, a->first && !a->job ? first : unnamed);
+    if (status == CLI_OK && a->job && is_page(chosen)) status = take_names(a, run, page_of_rank);
     if (status != CLI_OK) return status;
     for (size_t i = 0; i < a->count; i++) {
         const char *option = a->abouts[i]->table_option;
@@ -547,8 +545,9 @@ static hd_status run_job(report_run *r, cli_run *run)
         status = run_report(r, run, r->asked->abouts[i], &(hd_report_input){.job = job, .gpus = r->gpus}, r->job);
     }
     if (r->asked->job && !r->format && status == HD_OK)
-        cli_print(run, "%smore: heddle imbalance, stragglers, view FILE...; heddle summary FILE\n",
-                  run->is_terminal && !chosen->all ? "" : "\n");
+        cli_print(run, "%smore: heddle %s, view FILE...; heddle summary FILE\n",
+                  run->is_terminal && !chosen->all ? "" : "\n",
+                  strcmp(r->asked->abouts[0]->name, "hang") == 0 ? "hang" : "imbalance, stragglers");
     if (job != r->asked->job) hd_job_free(job);
     return status;
 }

@@ -52,6 +52,8 @@ static const job_wanted wanted[COLUMNS] = {{"rank", HD_VALUE_INT},
 static hd_status take_member(void *user, size_t place, const job_cells *cells, hd_error *err)
 {
     hang *h = user;
+    size_t oldest = SIZE_MAX;
+    bool whole = false;
     (void)place;
     for (size_t row = 0; row < cells->rows; row++) {
         hang_entry e = {.is_p2p = job_int(cells, row, IS_P2P) == 1,
@@ -70,8 +72,12 @@ static hd_status take_member(void *user, size_t place, const job_cells *cells, h
             fine = job_text(texts[i], &h->texts, cells, row, columns[i]);
         fine = fine && (e.group = gpu_group(&h->group_keys, &g)) != HD_NONE;
         if (!fine || !hd_grow((void **)&h->entries, &h->capacity, h->count, sizeof *h->entries)) return HD_NOMEM(err);
-        if (e.operation != HD_NONE && e.sequence != HD_NO_NUMBER) h->entries[h->count++] = e;
+        if (e.operation == HD_NONE || e.sequence == HD_NO_NUMBER) continue;
+        if (e.record > 0 && (oldest == SIZE_MAX || e.record < h->entries[oldest].record)) oldest = h->count;
+        whole |= e.record == 0;
+        h->entries[h->count++] = e;
     }
+    if (oldest != SIZE_MAX && !whole) h->entries[oldest].is_behind_lost = true;
     return HD_OK;
 }
 
@@ -91,16 +97,28 @@ static int compare_entries(const void *a, const void *b)
     return order ? order : job_compare_numbers(x->record, y->record);
 }
 
-/* Coalesced collectives share a number; those of each rank are distinguished by their order. */
+/* Coalesced collectives share a number; those of each rank, entries [first, end), are distinguished by their order. Of
+ * a rank whose ring begins among them, the first ones are lost. */
+static void number_places(hang_entry *entries, size_t first, size_t end)
+{
+    uint32_t most = 0;
+    for (size_t i = first + 1; i < end; i++) {
+        entries[i].place = entries[i].rank == entries[i - 1].rank ? entries[i - 1].place + 1 : 0;
+        if (entries[i].place > most) most = entries[i].place;
+    }
+    for (size_t i = first, next; i < end; i = next) {
+        for (next = i + 1; next < end && entries[next].rank == entries[i].rank;) next++;
+        const uint32_t lost = entries[i].is_behind_lost ? most - entries[next - 1].place : 0;
+        for (size_t k = i; k < next; k++) entries[k].place += lost;
+    }
+}
+
 static void sort_entries(hang *h)
 {
     hd_sort(h->entries, h->count, sizeof *h->entries, compare_entries);
-    for (size_t i = 1; i < h->count; i++) {
-        const hang_entry *before = &h->entries[i - 1];
-        hang_entry *e = &h->entries[i];
-        if (e->group == before->group && e->is_p2p == before->is_p2p && e->sequence == before->sequence &&
-            e->rank == before->rank)
-            e->place = before->place + 1;
+    for (size_t i = 0, next; i < h->count; i = next) {
+        for (next = i + 1; next < h->count && hang_has_number_of(&h->entries[i], &h->entries[next]);) next++;
+        number_places(h->entries, i, next);
     }
     hd_sort(h->entries, h->count, sizeof *h->entries, compare_entries);
 }
@@ -235,15 +253,18 @@ static void group_cells(hd_table_builder *b, const hang *h, uint32_t group)
     gpu_cell_text(b, &h->texts, hang_group_at(h, group)->description);
 }
 
-/* What differs in an entry, for a problem. */
-static void what_cell(hd_table_builder *b, const hang *h, size_t at, hang_problem problem)
+/* What differs in an entry from that of most ranks, and what they have. */
+static void what_cells(hd_table_builder *b, const hang *h, const hang_issue *issue)
 {
-    const hang_entry *e = at == SIZE_MAX ? NULL : &h->entries[at];
-    uint32_t text = HD_NONE;
-    if (e && problem == HANG_OPERATION) text = e->operation;
-    if (e && problem == HANG_SIZES) text = e->in_sizes;
-    if (e && problem == HANG_TYPES) text = e->in_types;
-    gpu_cell_text(b, &h->texts, text);
+    for (int own = 0; own < 2; own++) {
+        const size_t at = own ? issue->own : issue->other, than = own ? issue->other : issue->own;
+        const hang_entry *e = at == SIZE_MAX ? NULL : &h->entries[at], *f = than == SIZE_MAX ? e : &h->entries[than];
+        uint32_t text = HD_NONE;
+        if (e && issue->problem == HANG_OPERATION) text = e->operation;
+        if (e && issue->problem == HANG_SIZES) text = e->in_sizes != f->in_sizes ? e->in_sizes : e->out_sizes;
+        if (e && issue->problem == HANG_TYPES) text = e->in_types != f->in_types ? e->in_types : e->out_types;
+        gpu_cell_text(b, &h->texts, text);
+    }
 }
 
 /* e: NULL: none. */
@@ -321,8 +342,7 @@ static hd_status add_culprits(hd_report *out, const hang *h, hd_error *err)
         group_cells(b, h, other->group);
         hd_table_add_int(b, other->sequence);
         gpu_cell_text(b, &h->texts, other->operation);
-        what_cell(b, h, issue->other, issue->problem);
-        what_cell(b, h, issue->own, issue->problem);
+        what_cells(b, h, issue);
         report_cell_int(b, issue->time == INT64_MAX ? HD_NO_TIME : issue->time);
         hd_table_add_count(b, issue->waiting);
         doing_cells(b, h, issue->own, issue->rank);
@@ -409,10 +429,12 @@ const hd_report_about report_hang_about = {
     .name = "hang",
     .title = "which rank of a hanging job keeps the others waiting, from flight recorders",
     .text = "Reads the dumps that PyTorch's flight recorder writes when a collective times out "
-            "(`TORCH_NCCL_DUMP_ON_TIMEOUT=1`): `heddle report hang nccl_trace_rank_*`. The first row of `culprits` is "
+            "(`TORCH_NCCL_DUMP_ON_TIMEOUT=1`): `heddle report hang nccl_trace_rank_*`, or their folder. The first row "
+            "of `culprits` is "
             "the first problem in order of time: a rank that did not enqueue a collective, enqueued another one, other "
             "sizes or types, or does not complete it, and what that rank does instead. Collectives match by process "
-            "group and number. In a group, collectives after the first one that does not end are consequences, and "
+            "group and number, coalesced ones of the same number also by their order. In a group, collectives after "
+            "the first one that does not end are consequences, and "
             "are not listed. Entries that the recorder's ring may have overwritten are not reported as missing.",
     .of_job = true,
     .tables = tables,

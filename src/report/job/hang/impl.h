@@ -14,8 +14,15 @@ typedef struct hang_entry {
     uint32_t operation, state; /* texts */
     uint32_t in_sizes, out_sizes, in_types, out_types, frame;
     bool is_p2p;
+    bool is_behind_lost; /* the oldest of its ring, which has lost the ones before */
     int64_t rank, sequence, record, created, enqueued;
 } hang_entry;
+
+/* Whether they are of one collective; coalesced ones have the same number and other places. */
+static inline bool hang_has_number_of(const hang_entry *a, const hang_entry *b)
+{
+    return a->group == b->group && a->is_p2p == b->is_p2p && a->sequence == b->sequence;
+}
 
 /* A process group, by name, description and ranks. */
 typedef struct hang_group {

@@ -79,13 +79,34 @@ static bool is_unfinished(const hang *h, const hang_entry *e)
            !(member && member->completed != HD_NO_NUMBER && member->completed > e->sequence);
 }
 
-/* Entries [first, end) are one collective. *out_stops: what follows is a consequence. */
-static bool judge_collective(hang *h, bool *out_stops, const hang_member *members, size_t member_count, size_t first,
-                             size_t end)
+static bool is_same(const hang_entry *a, const hang_entry *b)
+{
+    return hang_has_number_of(a, b) && a->place == b->place;
+}
+
+static bool is_of_rank(const hang *h, size_t first, size_t end, int64_t rank)
+{
+    for (size_t i = first; i < end; i++)
+        if (h->entries[i].rank == rank) return true;
+    return false;
+}
+
+/* Whether a rank with a dump did not enqueue the entries [first, …) of a collective, the first of which is `unit`. */
+static bool is_missing(const hang *h, const hang_member *member, size_t unit, size_t first)
+{
+    if (member->last == HD_NO_NUMBER) return false;
+    if (h->entries[first].place == 0) return member->last < h->entries[first].sequence;
+    return member->last == h->entries[first].sequence && is_of_rank(h, unit, first, member->rank);
+}
+
+/* Entries [first, end) are one collective, or one of those that are coalesced, the first of which is `unit`. *io_stuck:
+ * the first of these that does not end, .own of which is its first entry; .waiting is 0: all end so far. */
+static bool judge_collective(hang *h, hang_issue *io_stuck, const hang_member *members, size_t member_count,
+                             size_t unit, size_t first, size_t end)
 {
     const size_t usual = find_usual(h, first, end);
     hang_issue issue = {.time = INT64_MAX, .other = usual};
-    size_t unfinished = 0, before = h->issue_count;
+    size_t unfinished = 0;
     for (size_t i = first; i < end; i++) {
         const hang_entry *e = &h->entries[i];
         if (e->created != HD_NO_TIME && e->created < issue.time) issue.time = e->created;
@@ -102,23 +123,28 @@ static bool judge_collective(hang *h, bool *out_stops, const hang_member *member
             if (!add_issue(h, &issue)) return false;
         }
     }
-    *out_stops = unfinished > 0;
     if (!unfinished) return true;
+    const bool is_first = !io_stuck->waiting;
+    if (is_first) *io_stuck = issue;
+    if (is_first) io_stuck->own = first;
     for (size_t s = 0, at = first; s < member_count; s++) {
         const hang_member *member = &members[s];
         while (at < end && h->entries[at].rank < member->rank) at++;
         if (at < end && h->entries[at].rank == member->rank) continue;
-        bool is_missing = member->has_dump && h->entries[first].place == 0 && member->last != HD_NO_NUMBER &&
-                          member->last < h->entries[first].sequence;
-        if (member->has_dump && !is_missing) continue;
+        if (member->has_dump ? !is_missing(h, member, unit, first) : !is_first) continue;
         issue.problem = member->has_dump ? HANG_MISSING : HANG_NO_DUMP;
         issue.rank = member->rank;
         issue.own = SIZE_MAX;
         if (!add_issue(h, &issue)) return false;
     }
-    if (h->issue_count > before) return true;
+    return true;
+}
+
+/* Which ranks do not complete it, where nothing else is wrong. */
+static bool add_unfinished(hang *h, hang_issue issue, size_t end)
+{
     issue.problem = HANG_UNFINISHED;
-    for (size_t i = first; i < end; i++) {
+    for (size_t i = issue.own, first = i; i < end && is_same(&h->entries[first], &h->entries[i]); i++) {
         if (!is_unfinished(h, &h->entries[i])) continue;
         issue.rank = h->entries[i].rank;
         issue.own = i;
@@ -134,15 +160,16 @@ typedef struct message_key {
     int64_t rank;
 } message_key;
 
-/* "nccl:recv 1<-0" of "nccl:send 0->1", and the place in the group of the rank that does it. false: another name. */
+/* "nccl:recv 1<-0" of "nccl:send 0->1", and the place in the group of the rank that does it. false: another name, or
+ * "recv 1<-?", which takes a message of any rank. */
 static bool name_other_end(char *out, size_t size, int64_t *out_place, hd_string name)
 {
-    char text[80], backend[16], word[8], arrow[4];
+    char text[80], backend[24], word[8], arrow[4];
     long long own, other;
     if (name.size >= sizeof text) return false;
     memcpy(text, name.data, name.size);
     text[name.size] = '\0';
-    if (sscanf(text, "%15[a-z]:%7[a-z] %lld%3[<>-]%lld", backend, word, &own, arrow, &other) != 5) return false;
+    if (sscanf(text, "%23[a-z0-9_-]:%7[a-z] %lld%3[<>-]%lld", backend, word, &own, arrow, &other) != 5) return false;
     bool sends = strcmp(word, "send") == 0;
     if (!sends && strcmp(word, "recv") != 0) return false;
     snprintf(out, size, "%s:%s %lld%s%lld", backend, sends ? "recv" : "send", other, sends ? "<-" : "->", own);
@@ -150,8 +177,23 @@ static bool name_other_end(char *out, size_t size, int64_t *out_place, hd_string
     return true;
 }
 
+/* The unfinished ones; behind the first `count` are keys that were searched in vain. */
+typedef struct messages {
+    gpu_groups keys;
+    uint32_t count;
+} messages;
+
+/* Whether that one is unfinished. false: no memory. */
+static bool find_message(bool *out, hang *h, messages *unfinished, uint32_t group, int64_t rank, const char *name)
+{
+    message_key key = {group, gpu_text(&h->texts, name, strlen(name)), rank};
+    uint32_t number = key.operation == HD_NONE ? HD_NONE : gpu_group(&unfinished->keys, &key);
+    *out = number < unfinished->count;
+    return number != HD_NONE;
+}
+
 /* The group's members are in the order of ranks, as PyTorch numbers them. */
-static bool judge_message(hang *h, gpu_groups *unfinished, const hang_member *members, size_t member_count, size_t at)
+static bool judge_message(hang *h, messages *unfinished, const hang_member *members, size_t member_count, size_t at)
 {
     const hang_entry *e = &h->entries[at];
     char text[96];
@@ -161,11 +203,12 @@ static bool judge_message(hang *h, gpu_groups *unfinished, const hang_member *me
     if (name_other_end(text, sizeof text, &place, gpu_text_of(&h->texts, e->operation)) && place >= 0 &&
         (uint64_t)place < member_count) {
         const hang_member *peer = &members[place];
-        message_key key = {e->group, gpu_text(&h->texts, text, strlen(text)), peer->rank};
-        uint32_t known = unfinished->count;
-        uint32_t number = key.operation == HD_NONE ? HD_NONE : gpu_group(unfinished, &key);
-        if (number == HD_NONE) return false;
-        if (!peer->has_dump || number >= known) {
+        bool is_there, takes_any = false;
+        if (!find_message(&is_there, h, unfinished, e->group, peer->rank, text)) return false;
+        char *from = strstr(text, "<-");
+        if (from) memcpy(from, "<-?", sizeof "<-?");
+        if (from && !find_message(&takes_any, h, unfinished, e->group, peer->rank, text)) return false;
+        if (!peer->has_dump || !(is_there || takes_any)) {
             issue.problem = peer->has_dump ? HANG_MISSING : HANG_NO_DUMP;
             issue.rank = peer->rank;
             issue.own = SIZE_MAX;
@@ -177,7 +220,8 @@ static bool judge_message(hang *h, gpu_groups *unfinished, const hang_member *me
 /* Entries [first, end) are those of a group. The first unfinished one of each rank and name is judged. */
 static bool judge_messages(hang *h, const hang_member *members, size_t member_count, size_t first, size_t end)
 {
-    gpu_groups unfinished = {.key_size = sizeof(message_key)}, judged = {.key_size = sizeof(message_key)};
+    messages unfinished = {.keys = {.key_size = sizeof(message_key)}};
+    gpu_groups judged = {.key_size = sizeof(message_key)};
     bool fine = true;
     for (int pass = 0; pass < 2; pass++) {
         for (size_t i = first; i < end && fine; i++) {
@@ -185,30 +229,32 @@ static bool judge_messages(hang *h, const hang_member *members, size_t member_co
             if (hang_is_state(h, e, "completed")) continue;
             const message_key key = {e->group, e->operation, e->rank};
             uint32_t known = judged.count;
-            uint32_t number = gpu_group(pass ? &judged : &unfinished, &key);
+            uint32_t number = gpu_group(pass ? &judged : &unfinished.keys, &key);
             fine = number != HD_NONE &&
                    (!pass || number < known || judge_message(h, &unfinished, members, member_count, i));
         }
+        if (!pass) unfinished.count = unfinished.keys.count;
     }
-    gpu_groups_deinit(&unfinished);
+    gpu_groups_deinit(&unfinished.keys);
     gpu_groups_deinit(&judged);
     return fine;
 }
 
 /* ---- groups ---- */
 
-static bool is_same(const hang_entry *a, const hang_entry *b)
-{
-    return a->group == b->group && a->is_p2p == b->is_p2p && a->sequence == b->sequence && a->place == b->place;
-}
-
 static bool judge_group(hang *h, const hang_member *members, size_t member_count, size_t first, size_t end)
 {
     bool stops = false, fine = true;
     size_t i = first;
-    for (size_t next; i < end && !h->entries[i].is_p2p && fine && !stops; i = next) {
-        for (next = i + 1; next < end && is_same(&h->entries[i], &h->entries[next]);) next++;
-        fine = judge_collective(h, &stops, members, member_count, i, next);
+    while (i < end && !h->entries[i].is_p2p && fine && !stops) {
+        const size_t unit = i, before = h->issue_count;
+        hang_issue stuck = {.waiting = 0};
+        for (size_t next; i < end && hang_has_number_of(&h->entries[unit], &h->entries[i]) && fine; i = next) {
+            for (next = i + 1; next < end && is_same(&h->entries[i], &h->entries[next]);) next++;
+            fine = judge_collective(h, &stuck, members, member_count, unit, i, next);
+        }
+        stops = stuck.waiting > 0;
+        if (fine && stops && h->issue_count == before) fine = add_unfinished(h, stuck, end);
     }
     while (i < end && !h->entries[i].is_p2p) i++;
     return fine && judge_messages(h, members, member_count, i, end);
