@@ -22,6 +22,7 @@ export interface TraceInfo {
   offset_ns: number;
   told_ns?: number; // added by the web UI: the server's offset_ns, from the times in the files
   clock?: ClockInfo | null; // likewise
+  device_kind?: string; // "GPU", "TPU": what its devices are called, once it is ready
   rank: number | null;
   unix_ns: string | null;
   sql_shift_ns?: string; // what times of SQL have more: that of several traces is on one clock
