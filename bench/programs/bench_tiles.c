@@ -46,7 +46,8 @@ static hd_status batch(double *out_ms, double *out_cpu_ms, size_t *out_bytes, vi
     hd_bytes bytes = {0};
     bool exact;
     double begin = bench_seconds(), cpu_begin = cpu_seconds(CLOCK_THREAD_CPUTIME_ID);
-    for (uint32_t t = 0; t < count; t++) HD_TRY(view_tile_track(&bytes, &exact, scene, tracks[t], z, i, false, err));
+    for (uint32_t t = 0; t < count; t++)
+        HD_TRY(view_tile_track(&bytes, &exact, scene, tracks[t], z, i, false, NULL, err));
     *out_ms = (bench_seconds() - begin) * 1e3;
     *out_cpu_ms = (cpu_seconds(CLOCK_THREAD_CPUTIME_ID) - cpu_begin) * 1e3;
     *out_bytes = bytes.size;

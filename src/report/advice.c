@@ -8,6 +8,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "model/identity/device.h"
+
 /* Longer texts before those that they contain. */
 static const struct {
     const char *cuda, *hip, *other; /* other: NULL: the same */
@@ -33,21 +35,28 @@ static const struct {
      "ProfilerActivity.CPU; in JAX host_tracer_level"},
 };
 
-/* Words in names of devices. */
+/* Words in names of devices that are called GPUs. */
 static const struct {
     const char *word;
     finding_api api;
 } models[] = {
-    {"AMD", FINDING_API_HIP},     {"Radeon", FINDING_API_HIP},   {"Instinct", FINDING_API_HIP},
-    {"TPU", FINDING_API_OTHER},   {"Ascend", FINDING_API_OTHER}, {"MTIA", FINDING_API_OTHER},
-    {"Gaudi", FINDING_API_OTHER}, {"MetaX", FINDING_API_OTHER},  {"Data Center GPU Max", FINDING_API_OTHER},
+    {"AMD", FINDING_API_HIP},
+    {"Radeon", FINDING_API_HIP},
+    {"Instinct", FINDING_API_HIP},
+    {"MetaX", FINDING_API_OTHER},
+    {"Data Center GPU Max", FINDING_API_OTHER},
 };
+
+static bool is_gpu(const char *device_kind)
+{
+    return strcmp(device_kind, "GPU") == 0;
+}
 
 finding_api finding_api_of_model(hd_string model)
 {
     for (size_t i = 0; model.size && i < sizeof models / sizeof *models; i++)
         if (memmem(model.data, model.size, models[i].word, strlen(models[i].word))) return models[i].api;
-    return FINDING_API_CUDA;
+    return is_gpu(hd_device_kind_in(model)) ? FINDING_API_CUDA : FINDING_API_OTHER;
 }
 
 static void put(char out[FINDING_ADVICE], size_t *used, const char *text, size_t size)
@@ -58,8 +67,11 @@ static void put(char out[FINDING_ADVICE], size_t *used, const char *text, size_t
 }
 
 /* How many bytes of `text` another text takes the place of; 0: none. */
-static size_t replaced(const char **out, const char *text, finding_api api)
+static size_t replaced(const char **out, const char *text, finding_api api, const char *device_kind)
 {
+    *out = device_kind;
+    if (strncmp(text, "GPU", 3) == 0 && text[3] != '-') return 3; /* not of "GPU-aware MPI" */
+    if (api == FINDING_API_CUDA) return 0;
     for (size_t i = 0; i < sizeof terms / sizeof *terms; i++) {
         size_t size = strlen(terms[i].cuda);
         *out = api == FINDING_API_HIP ? terms[i].hip : terms[i].other ? terms[i].other : terms[i].cuda;
@@ -69,13 +81,13 @@ static size_t replaced(const char **out, const char *text, finding_api api)
     return api == FINDING_API_HIP && strncmp(text, "cuda", 4) == 0 && isupper((unsigned char)text[4]) ? 4 : 0;
 }
 
-const char *finding_advice_in(char out[FINDING_ADVICE], const char *text, finding_api api)
+const char *finding_advice_in(char out[FINDING_ADVICE], const char *text, finding_api api, const char *device_kind)
 {
     const char *instead;
     size_t used = 0;
-    if (api == FINDING_API_CUDA) return text;
+    if (api == FINDING_API_CUDA && is_gpu(device_kind)) return text;
     while (*text) {
-        size_t size = replaced(&instead, text, api);
+        size_t size = replaced(&instead, text, api, device_kind);
         put(out, &used, size ? instead : text, size ? strlen(instead) : 1);
         text += size ? size : 1;
     }

@@ -15,6 +15,7 @@ import gzip
 import json
 import os
 import random
+import struct
 import subprocess
 import sys
 import tempfile
@@ -188,6 +189,79 @@ def check_search(server, slices, text):
     assert sum(answer["buckets"]) == answer["count"]
 
 
+def read_tiles(body):
+    """Of each row of slices: its aggregates, as (column, row of the longest, is a hit), and its events, as (row, flags)."""
+    rows, at = [], 8
+    for _ in range(int.from_bytes(body[4:8], "little")):
+        _, flags, count, size = struct.unpack_from("<4I", body, at)
+        end, place = at + size, at + 16
+        assert flags & 2 or flags & 4 or flags & 8, "the tile does not say which events are hits"
+
+        def take(form, many):
+            nonlocal place
+            values = struct.unpack_from("<%d%s" % (many, form), body, place)
+            place += -(-struct.calcsize(form) * many // 8) * 8
+            return values
+        for _ in range(0 if flags & 2 else count):
+            columns, events, wide, _ = take("I", 4)
+            time = "d" if wide else "I"
+            take(time, columns), take(time, columns), take("I", columns), take("I", columns)
+            longest, column, hits = take("I", columns), take("H", columns), take("B", columns)
+            take("d" if wide else "i", events), take(time, events), take("I", events)
+            rows.append((list(zip(column, longest, hits)), list(zip(take("I", events), take("B", events)))))
+        at = end
+    return rows
+
+
+def value_text(value):
+    return {True: "true", False: "false", None: "null"}[value] if isinstance(value, (bool, type(None))) else str(value)
+
+
+def check_conditions(server, slices, zero, span, tracks, chance):
+    """Conditions: each hit that stepping visits, and what tiles say of events and columns."""
+    durations = sorted(end - start for start, end, *_ in slices)
+    some = durations[chance.randrange(len(durations))]
+    with_args = [s for s in slices if any(isinstance(v, int) or (isinstance(v, str) and v.isalnum()) for v in (s[4] or {}).values())]
+    cases = [("dur>=%dns" % some, lambda s: s[1] - s[0] >= some), ("dur<%dns e" % some, lambda s: s[1] - s[0] < some and "e" in (s[2] or "").lower())]
+    if with_args:
+        args = with_args[chance.randrange(len(with_args))][4]
+        key, value = chance.choice([(k, v) for k, v in args.items() if isinstance(v, int) or (isinstance(v, str) and v.isalnum())])
+        if " " not in key and "=" not in key:
+            cases.append(("arg:%s=%s" % (key, value_text(value)),
+                          lambda s: key in (s[4] or {}) and value_text(s[4][key]).lower() == value_text(value).lower()))
+    for text, holds in cases:
+        hits = {row for row, s in enumerate(slices) if holds(s)}
+        order = sorted((slices[row][0], row) for row in hits)
+        assert server.get("search", q=text)["by_event"]
+        for at in [0, *(chance.randrange(len(order) + 1) for _ in range(20))]:
+            start, row = order[at] if at < len(order) else (zero + span + 1, 0)
+            answer = server.get("search", q=text, **{"from": start - zero})
+            found = answer.get("next")
+            if found and found["kind"] == "slice":
+                assert (found["start"] + zero, found["row"]) == order[bisect.bisect_left(order, (start, -1))], (text, found)
+            elif text.startswith("dur"):
+                assert not found and at == len(order), (text, at, len(order))
+        for z in {max(0, span.bit_length() - 9), max(0, some.bit_length() - 2), 10}:
+            i = chance.randrange((span >> z) // 512 + 1)
+            request = urllib.parse.urlencode({"trace": 0, "z": z, "i": i, "tracks": tracks, "q": text})
+            from_ns = zero + (i * 512 << z)
+            seen, touched = set(), set()
+            for columns, events in read_tiles(server.ask("tiles?" + request)):
+                for row, flags in events:
+                    assert (flags & 8 != 0) == (row in hits), (text, z, i, row)
+                    seen.add(row)
+                for column, longest, is_hit in columns:
+                    assert is_hit or longest not in hits, (text, z, i, column)
+                    if is_hit:
+                        touched.add(column)
+            expected = set()
+            for row in hits:
+                first, last = (slices[row][0] - from_ns) >> z, (max(slices[row][1] - 1, slices[row][0]) - from_ns) >> z
+                expected.update(range(max(0, first), min(511, last) + 1))
+                assert row in seen or last < 0 or first > 511 or touched.issuperset(range(max(0, first), min(511, last) + 1)), (text, z, i, row)
+            assert touched <= expected, (text, z, i)
+
+
 def check_events(server, slices, chosen):
     for row in chosen:
         event = server.get("event", kind="slice", row=row)
@@ -295,6 +369,7 @@ def check(heddle, path):
             check_events(server, slices, [chance.randrange(len(slices)) for _ in range(20)])
             for text in ("a", "kernel", "nothing has this name"):
                 check_search(server, slices, text)
+            check_conditions(server, slices, zero, span, tracks, chance)
     finally:
         server.close()
     checked = "" if fits else ": some have no end, nothing was compared"

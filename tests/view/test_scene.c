@@ -261,7 +261,7 @@ static void *read_on(void *argument)
         for (uint32_t t = 0; t < count; t++) {
             hd_bytes bytes = {0};
             bool exact;
-            if (view_tile_track(&bytes, &exact, r->scene, t, n % 55, 0, n & 1, NULL) != HD_OK) abort();
+            if (view_tile_track(&bytes, &exact, r->scene, t, n % 55, 0, n & 1, NULL, NULL) != HD_OK) abort();
             if (view_scene_track(r->scene, t)->busy_ns < HD_NO_TIME) abort();
             hd_bytes_deinit(&bytes);
         }

@@ -251,7 +251,7 @@ static told check_tile(asked *q, uint32_t track, const fact *facts, size_t count
     uint64_t starting = 0;
     wide_int busy = 0, width = (wide_int)VIEW_TILE_COLUMNS << q->z;
     q->begin = i * width;
-    assert_int_equal(view_tile_track(&bytes, &exact, q->scene, track, q->z, i, q->pieces != NULL, NULL), HD_OK);
+    assert_int_equal(view_tile_track(&bytes, &exact, q->scene, track, q->z, i, q->pieces != NULL, NULL, NULL), HD_OK);
     assert_true(exact);
     for (size_t at = 16; at < bytes.size;) at += read_told(&out, q, bytes.data + at);
     for (size_t f = 0; f < (q->pieces ? q->piece_count : count); f++) {

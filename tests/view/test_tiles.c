@@ -126,7 +126,7 @@ static uint64_t check_tile(const view_row *row, const view_slice *slices, uint32
     uint64_t starting = 0;
     bool exact[VIEW_TILE_COLUMNS];
     wide_int width = (wide_int)1 << z, begin = (wide_int)i * VIEW_TILE_COLUMNS * width + zero;
-    assert_int_equal(view_tile_row(&bytes, row, NULL, zero, z, i, NULL), HD_OK);
+    assert_int_equal(view_tile_row(&bytes, row, NULL, zero, z, i, NULL, NULL), HD_OK);
     assert_int_equal(read_tile_row(&tile, bytes.data), bytes.size);
     for (uint32_t c = 0; c < VIEW_TILE_COLUMNS; c++) {
         wide_int from = begin + c * width;
@@ -239,7 +239,7 @@ static void test_tiles__any_zoom_and_number_is_answered_at_the_ends_of_time(void
             uint64_t starting = 0;
             for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
                 hd_bytes bytes = {0};
-                assert_int_equal(view_tile_row(&bytes, &row, NULL, zeros[n], z, numbers[i], NULL), HD_OK);
+                assert_int_equal(view_tile_row(&bytes, &row, NULL, zeros[n], z, numbers[i], NULL, NULL), HD_OK);
                 assert_int_equal(read_tile_row(&tile, bytes.data), bytes.size);
                 if (numbers[i] >= -1 && numbers[i] <= 0) starting += tile.starting;
                 hd_bytes_deinit(&bytes);
@@ -261,7 +261,7 @@ static void test_tiles__hundred_thousand_slices_at_one_time_are_one_column(void 
     assert_true(view_row_bytes(&row) < COUNT * (sizeof *slices + 1));
     for (unsigned z = 0; z <= VIEW_ZOOM_MAX; z++) {
         hd_bytes bytes = {0};
-        assert_int_equal(view_tile_row(&bytes, &row, NULL, 0, z, 0, NULL), HD_OK);
+        assert_int_equal(view_tile_row(&bytes, &row, NULL, 0, z, 0, NULL, NULL), HD_OK);
         read_tile_row(&tile, bytes.data);
         assert_int_equal(tile.column_count, 1);
         assert_int_equal(tile.event_count, 0);

@@ -33,5 +33,6 @@ finding_api findings_api(const findings *f)
 
 const char *findings_advice(char out[FINDING_ADVICE], const findings *f, const finding_rule *rule)
 {
-    return finding_advice_in(out, rule->plain_advice && !f->is_torch ? rule->plain_advice : rule->about.advice, f->api);
+    return finding_advice_in(out, rule->plain_advice && !f->is_torch ? rule->plain_advice : rule->about.advice, f->api,
+                             f->device_kind);
 }

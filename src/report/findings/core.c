@@ -12,6 +12,7 @@
 #include "graph/preferred.h"
 #include "heddle/names.h"
 #include "model/host/syncs.h"
+#include "model/identity/device.h"
 #include "trace/event.h"
 #include "trace/lazy.h"
 
@@ -395,6 +396,7 @@ hd_status findings_prepare(findings *f, const hd_report_input *input, const gpu_
     f->is_complete = !g->waits_without_work && !g->works_without_launch && !g->suspect_count && !g->threads_unexamined;
     f->is_torch = uses_torch(f);
     f->api = findings_api(f);
+    f->device_kind = hd_device_kinds(f->scope.trace);
     HD_TRY(gpu_gaps_init(&f->gaps, &f->scope, err));
     return find_syncs(f, err);
 }

@@ -146,8 +146,9 @@ struct findings {
     uint8_t *sync_is_taken; /* by call */
     uint32_t *syncs_by_row; /* calls, by their row of the slice table */
     const hd_report_input *input;
-    const char *model; /* of the GPUs, as given; NULL: as the trace says */
-    unsigned done;     /* of FINDING_WEIGHT, for hd_report_input.progress */
+    const char *device_kind; /* of all devices: "GPU", "TPU" (model/identity/device.h) */
+    const char *model;       /* of the GPUs, as given; NULL: as the trace says */
+    unsigned done;           /* of FINDING_WEIGHT, for hd_report_input.progress */
     finding *list;
     uint32_t count;
     size_t capacity;

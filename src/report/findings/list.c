@@ -79,7 +79,7 @@ static void set_trust(findings *f)
         else if ((of->is_of_host || of->frees_waits) && !f->is_complete)
             of->trust_reason = "of some activities the launch, or of some waits the cause, is not in the trace";
         else if (of->may_overlap)
-            of->trust_reason = "more is saved if the streams of the GPU overlap more than they did";
+            of->trust_reason = "more is saved if the streams of the device overlap more than they did";
     }
 }
 

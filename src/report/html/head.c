@@ -106,8 +106,9 @@ void html_title(html_page *page)
         html_duration(out, step);
     }
     double idle = sums.span > 0 ? 100 * sums.parts[PARTS - 1] / sums.span : 0;
-    if (sums.span > 0)
-        html_format(out, "%s GPU %.*f %% idle", step != HD_NO_TIME ? "," : ":", idle > 99 && idle < 100, idle);
+    if (sums.span > 0) html_put(out, step != HD_NO_TIME ? ", " : ": ");
+    if (sums.span > 0) html_device_kind(out, page, NULL);
+    if (sums.span > 0) html_format(out, " %.*f %% idle", idle > 99 && idle < 100, idle);
 }
 
 /* ---- facts ---- */
@@ -150,7 +151,9 @@ static void put_gpus(html_page *page)
         }
     }
     if (!devices) return;
-    begin_fact(out, devices == 1 ? "GPU" : "GPUs");
+    html_put(out, "<div><dt>");
+    html_device_kind(out, page, NULL);
+    html_put(out, devices == 1 ? "</dt><dd>" : "s</dt><dd>");
     if (!name.size || devices > 1) html_format(out, "%zu%s", devices, name.size ? " \xc3\x97 " : "");
     html_text(out, name);
     if (differ) html_put(out, " and others");
@@ -243,7 +246,8 @@ static void put_bar(html_page *page, const html_input *input, const hd_table *t,
     html_put(out, "<div class=lane><span class=who>");
     if (page->count > 1) html_input_name(out, page, input);
     if (page->count > 1) html_put(out, " \xc2\xb7 ");
-    if (device != HD_NO_NUMBER) html_format(out, "GPU %" PRId64, device);
+    if (device != HD_NO_NUMBER) html_device_kind(out, page, input);
+    if (device != HD_NO_NUMBER) html_format(out, " %" PRId64, device);
     if (device == HD_NO_NUMBER && process.size) html_text(out, process);
     html_put(out, "</span>");
     for (int p = 0; p < PARTS; p++) parts[p] = (double)html_number(t, row, where[p].column);
@@ -262,7 +266,9 @@ static void put_where(html_page *page)
     hd_json_out *out = &page->out;
     device_sums sums = sum_devices(page);
     if (!(sums.span > 0)) return;
-    html_put(out, "<section>\n<h2>Where the GPU time goes</h2>\n<p class=key>");
+    html_put(out, "<section>\n<h2>Where the ");
+    html_device_kind(out, page, NULL);
+    html_put(out, " time goes</h2>\n<p class=key>");
     for (int p = 0; p < PARTS; p++)
         html_format(out, "<span><i class=k%d></i>%s <b>%.1f %%</b></span>\n", p, where[p].name,
                     100 * sums.parts[p] / sums.span);
@@ -388,7 +394,11 @@ static void put_place(html_page *page, const html_finding *f)
         html_input_name(out, page, f->input);
     html_text(out, ranks);
     if (f->others) html_format(out, " and %zu more", f->others);
-    if (device != HD_NO_NUMBER) html_format(out, " \xc2\xb7 GPU %" PRId64, device);
+    if (device != HD_NO_NUMBER) {
+        html_put(out, " \xc2\xb7 ");
+        html_device_kind(out, page, f->input == &page->job ? NULL : f->input);
+        html_format(out, " %" PRId64, device);
+    }
     if (step.size) html_put(out, " \xc2\xb7 ");
     html_text(out, step);
     if (trust.size) html_put(out, " \xc2\xb7 ");

@@ -456,6 +456,23 @@ static void put_job(html_page *page)
     }
 }
 
+void html_device_kind(hd_json_out *out, const html_page *page, const html_input *input)
+{
+    hd_string all = {"GPU", 3}, device = {"device", 6}, kind;
+    bool any = false;
+    for (size_t i = 0; i < page->count; i++) {
+        const hd_table *t = html_table(&page->inputs[i], "info", "devices");
+        for (size_t row = 0; t && (!input || input == &page->inputs[i]) && row < hd_table_row_count(t); row++) {
+            if (html_number(t, row, "slices") <= 0 || !(kind = html_cell(t, row, "kind")).size) continue;
+            bool differs = any && (kind.size != all.size || memcmp(kind.data, all.data, kind.size) != 0);
+            all = differs ? device : kind;
+            any = true;
+            if (differs) break;
+        }
+    }
+    html_text(out, all);
+}
+
 /* "rank 3: step 222 ms, GPU 41 % idle". */
 static void put_rank_line(html_page *page, const html_input *input)
 {
@@ -467,7 +484,9 @@ static void put_rank_line(html_page *page, const html_input *input)
     if (steps) html_put(out, "step ");
     if (steps) html_duration(out, html_number(steps, 0, "median"));
     int64_t span = where ? html_number(where, 0, "span") : 0, idle = where ? html_number(where, 0, "idle") : 0;
-    if (span > 0) html_format(out, "%sGPU %.0f %% idle", steps ? ", " : "", 100 * (double)idle / (double)span);
+    if (span > 0 && steps) html_put(out, ", ");
+    if (span > 0) html_device_kind(out, page, input);
+    if (span > 0) html_format(out, " %.0f %% idle", 100 * (double)idle / (double)span);
     if (input->rank != HD_NO_NUMBER) html_put(out, " <small>");
     if (input->rank != HD_NO_NUMBER) html_text(out, html_file(input->parts[0].path));
     html_put(out, input->rank != HD_NO_NUMBER ? "</small></summary>\n" : "</summary>\n");

@@ -54,6 +54,8 @@ void html_words(hd_json_out *out, const char *text);
 __attribute__((format(printf, 2, 3))) void html_format(hd_json_out *out, const char *format, ...);
 /* Three digits: "222 ms", "1.23 s". */
 void html_duration(hd_json_out *out, int64_t ns);
+/* What the devices of an input are called, of NULL those of all inputs: "GPU", "TPU"; "device": some differ. */
+void html_device_kind(hd_json_out *out, const html_page *page, const html_input *input);
 /* The name of a file without its folders. */
 hd_string html_file(const char *path);
 /* "rank 3", else the file's name; "" for a single input. */

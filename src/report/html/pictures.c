@@ -88,11 +88,13 @@ static size_t color_of(const strips *s, hd_string name, bool of_gpu)
     return i;
 }
 
-static void put_label(hd_json_out *out, const strips *s, size_t row)
+static void put_label(html_page *page, const html_input *input, const strips *s, size_t row)
 {
+    hd_json_out *out = &page->out;
     int64_t device = html_number(s->rows, row, "device"), stream = html_number(s->rows, row, "stream");
     hd_string name = html_cell(s->rows, row, "name");
-    if (device != HD_NO_NUMBER) html_format(out, "GPU %" PRId64 " ", device);
+    if (device != HD_NO_NUMBER) html_device_kind(out, page, input);
+    if (device != HD_NO_NUMBER) html_format(out, " %" PRId64 " ", device);
     if (device != HD_NO_NUMBER && stream != HD_NO_NUMBER)
         html_format(out, "stream %" PRId64, stream);
     else
@@ -100,8 +102,10 @@ static void put_label(hd_json_out *out, const strips *s, size_t row)
 }
 
 /* All columns of one colour are one path, adjacent ones of equal height one box. */
-static void put_strip(hd_json_out *out, const strips *s, size_t row, size_t *first, int64_t width)
+static void put_strip(html_page *page, const html_input *input, const strips *s, size_t row, size_t *first,
+                      int64_t width)
 {
+    hd_json_out *out = &page->out;
     const hd_table *c = s->cells;
     size_t begin = *first, end = begin, rows = hd_table_row_count(c);
     static const char close[] = "V100z";
@@ -109,7 +113,7 @@ static void put_strip(hd_json_out *out, const strips *s, size_t row, size_t *fir
     while (end < rows && html_number(c, end, "row") == (int64_t)row) end++;
     *first = end;
     html_put(out, "<div class=lane><span class=who>");
-    put_label(out, s, row);
+    put_label(page, input, s, row);
     html_format(out, "</span><svg class=strip viewBox=\"0 0 %" PRId64 " %d\" preserveAspectRatio=none>", width, HIGH);
     for (size_t color = 0; color <= COLORS; color++) {
         bool any = false;
@@ -170,7 +174,7 @@ void html_timeline(html_page *page, const html_input *input)
     html_put(out, ".</p>\n");
     size_t first = 0;
     for (size_t row = 0; row < s.shown && !out->failed; row++)
-        put_strip(out, &s, row, &first, html_number(window, 0, "width"));
+        put_strip(page, input, &s, row, &first, html_number(window, 0, "width"));
     if (!out->failed) put_legend(out, &s);
     if (s.shown < hd_table_row_count(s.rows))
         html_format(out, "<p class=more>%zu more tracks are not shown.</p>\n", hd_table_row_count(s.rows) - s.shown);

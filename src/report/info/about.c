@@ -33,6 +33,7 @@ static const hd_report_column file_columns[] = {
 static const hd_report_column devices_columns[] = {
     {"device", HD_VALUE_INT, "its number in the trace; null: it has none"},
     {"process", HD_VALUE_STRING, "for a device without a number, to distinguish it"},
+    {"kind", HD_VALUE_STRING, "GPU, TPU, NPU …"},
     {"name", HD_VALUE_STRING, "of the model"},
     {"memory", HD_VALUE_BYTES, "on the device"},
     {"compute_major", HD_VALUE_INT, "of the CUDA compute capability"},

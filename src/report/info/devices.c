@@ -1,9 +1,10 @@
-/* devices.c - the GPUs: those that the metadata describes, and those that events ran on */
+/* devices.c - the devices: those that the metadata describes, and those that events ran on */
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
+#include "model/identity/device.h"
 #include "model/identity/process.h"
 #include "report/info/info.h"
 #include "report/properties.h"
@@ -20,6 +21,7 @@ static info_device *device_of(info_tracks *tracks, int64_t id, uint32_t process)
         return NULL;
     info_device *device = &tracks->devices[tracks->device_count++];
     *device = (info_device){.id = id,
+                            .kind = hd_device_kinds(tracks->trace), /* where no track is of it */
                             .process = process,
                             .memory_bytes = HD_NO_NUMBER,
                             .major = HD_NO_NUMBER,
@@ -55,6 +57,7 @@ static bool read_lanes(info_tracks *tracks)
         if (!is_queue || (track->device == HD_NO_NUMBER && tracks->lanes[i].busy_ns <= 0)) continue;
         info_device *device = device_of(tracks, track->device, hd_process_of(tracks->trace, track->id));
         if (!device) return false;
+        device->kind = hd_device_kind(tracks->trace, track->id);
         device->streams++;
         device->slices += tracks->lanes[i].rows[HD_KIND_SLICE];
     }
@@ -87,6 +90,7 @@ hd_status info_add_devices(hd_report *out, const info_tracks *tracks, hd_error *
         report_cell_int(builder, device->id);
         if (device->process != HD_NONE) hd_process_text(process, sizeof process, tracks->trace, device->process);
         hd_table_add_text(builder, device->process == HD_NONE ? NULL : process);
+        hd_table_add_text(builder, device->kind);
         hd_table_add_text(builder, device->name);
         if (device->memory_bytes < 0)
             hd_table_add_null(builder);

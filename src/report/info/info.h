@@ -22,6 +22,7 @@ typedef struct info_lane {
 typedef struct info_device {
     int64_t id;               /* HD_NO_NUMBER: the process's activities on GPUs without a number */
     uint32_t process;         /* track; HD_NONE: the device has a number */
+    const char *kind;         /* model/identity/device.h */
     uint64_t streams, slices; /* seen in events */
     char *name;               /* from the metadata, NULL unknown; owned */
     int64_t memory_bytes, major, minor, multiprocessors; /* HD_NO_NUMBER unknown */

@@ -7,6 +7,7 @@
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
+#include "model/identity/device.h"
 #include "trace/event.h"
 #include "trace/ranks.h"
 #include "trace/spill.h"
@@ -181,7 +182,8 @@ hd_status view_device_section(uint32_t *out, view_scene *scene, const view_devic
     }
     char name[64] = "GPU activities";
     view_track track;
-    if (device->device != HD_NO_NUMBER) snprintf(name, sizeof name, "GPU %lld", (long long)device->device);
+    const char *kind = hd_device_kind(view_scene_trace(scene), device->process);
+    if (device->device != HD_NO_NUMBER) snprintf(name, sizeof name, "%s %lld", kind, (long long)device->device);
     if (!view_derived_track(&track, VIEW_SECTION, "device", name, NULL, 0)) return HD_NOMEM(err);
     track.parent = device->section;
     track.order = device->device < 0 ? 0 : device->device < VIEW_ORDER_ASYNC ? device->device : VIEW_ORDER_ASYNC - 1;

@@ -4,6 +4,7 @@
 
 #include "heddle/report.h"
 #include "view/derive/table.h"
+#include "view/queries/queries.h"
 #include "view/route/route.h"
 #include "view/sql/sql.h"
 
@@ -28,6 +29,15 @@ hd_status view_param_kind(hd_kind *out, const view_request *request, const char 
 /* One of a list of words, which ends with NULL; absent: the first. */
 hd_status view_param_word(unsigned *out, const view_request *request, const char *name, const char *const *words,
                           hd_error *err);
+/* The search that q, mode, in, case and track of a request describe (search.c): one that the scene keeps, else a new one,
+ * which takes a while. It ends with view_search_done, also after an error. */
+typedef struct view_request_search {
+    view_search *search;
+    view_kept_search *kept; /* NULL: it is not */
+} view_request_search;
+hd_status view_param_search(view_request_search *out, const view_request *request, const view_scene *scene,
+                            hd_error *err);
+void view_search_done(view_request_search *search, const view_scene *scene);
 /* 503 while the track is being laid out. */
 hd_status view_need_ready(view_reply *reply, const view_track *track, hd_error *err);
 

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "trace/event.h"
-#include "view/queries/queries.h"
 #include "view/route/routes_query.h"
 #include "view/scene/place.h"
 
@@ -107,6 +106,7 @@ static void put_counts(hd_json_out *json, const view_search *search)
 {
     view_json_int(json, "count", (int64_t)search->count);
     view_json_bool(json, "more", search->more);
+    view_json_bool(json, "by_event", search->is_by_event);
     view_json_key(json, "buckets");
     hd_json_put_text(json, "[");
     for (int i = 0; i < VIEW_BUCKETS; i++) {
@@ -146,15 +146,13 @@ typedef struct search_from {
     bool behind; /* at a hit, which is not to be found again */
 } search_from;
 
-static hd_status read_query(view_search_query *out, search_from *from, const view_request *request,
-                            const view_scene *scene, hd_error *err)
+static hd_status read_query(view_search_query *out, const view_request *request, const view_scene *scene, hd_error *err)
 {
     static const char *const modes[] = {"text", "regex", "glob", NULL}, *const places[] = {"names", "args", "all",
                                                                                            NULL};
     unsigned mode, in;
-    int64_t match_case, track, row;
+    int64_t match_case, track;
     *out = (view_search_query){.text = view_param_text(request, "q"), .track = HD_NONE};
-    *from = (search_from){.hit = {.start_ns = INT64_MIN, .kind = HD_KIND_SLICE}};
     if (!out->text || !*out->text)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "q: says nothing to look for");
     HD_TRY(view_param_word(&mode, request, "mode", modes, err));
@@ -167,6 +165,13 @@ static hd_status read_query(view_search_query *out, search_from *from, const vie
         HD_TRY(view_param_track(&track, request, scene, err));
         out->track = (uint32_t)track;
     }
+    return HD_OK;
+}
+
+static hd_status read_from(search_from *from, const view_request *request, const view_scene *scene, hd_error *err)
+{
+    int64_t row;
+    *from = (search_from){.hit = {.start_ns = INT64_MIN, .kind = HD_KIND_SLICE}};
     HD_TRY(view_param_int_or(&row, request, "row", 0, UINT32_MAX - 1, -1, err));
     if (view_param_text(request, "from"))
         HD_TRY(view_param_time(&from->hit.start_ns, request, "from", scene, err));
@@ -197,25 +202,41 @@ static hd_status answer(view_reply *reply, const view_search *search, const sear
     return view_json_done(reply, err);
 }
 
+hd_status view_param_search(view_request_search *out, const view_request *request, const view_scene *scene,
+                            hd_error *err)
+{
+    view_search_query query;
+    view_queries *queries = view_scene_queries(scene);
+    *out = (view_request_search){0};
+    HD_TRY(read_query(&query, request, scene, err));
+    out->kept = find_kept(queries, &query);
+    if (out->kept) {
+        out->search = out->kept->search;
+        return HD_OK;
+    }
+    HD_TRY(view_search_new(&out->search, scene, &query, 0, request->gone, err));
+    if (!out->search->more) out->kept = keep(queries, out->search);
+    return HD_OK;
+}
+
+void view_search_done(view_request_search *search, const view_scene *scene)
+{
+    if (search->kept)
+        let_go(view_scene_queries(scene), search->kept);
+    else
+        view_search_free(search->search);
+}
+
 hd_status view_route_search(view_reply *reply, const view_request *request, hd_error *err)
 {
     view_scene *scene;
-    view_search_query query;
+    view_request_search of = {0};
     search_from from;
     int64_t began_ns = hd_now_ns();
     HD_TRY(view_param_scene(&scene, reply, request, err));
-    HD_TRY(read_query(&query, &from, request, scene, err));
-    view_queries *queries = view_scene_queries(scene);
-    view_kept_search *kept = find_kept(queries, &query);
-    view_search *search = kept ? kept->search : NULL;
-    if (!search) {
-        HD_TRY(view_search_new(&search, scene, &query, 0, request->gone, err));
-        if (!search->more) kept = keep(queries, search);
-    }
-    hd_status status = answer(reply, search, &from, began_ns, err);
-    if (kept)
-        let_go(queries, kept);
-    else
-        view_search_free(search);
+    HD_TRY(read_from(&from, request, scene, err));
+    hd_status status = view_param_search(&of, request, scene, err);
+    if (status == HD_OK) status = answer(reply, of.search, &from, began_ns, err);
+    view_search_done(&of, scene);
     return status;
 }

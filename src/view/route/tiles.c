@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "view/route/routes_query.h"
 #include "view/tile/tile.h"
 
 enum { TRACK_LIMIT = 4096 };
@@ -34,17 +35,17 @@ static hd_status read_wanted(tiles_wanted *out, const view_request *request, con
 }
 
 static hd_status put_tiles(view_reply *reply, const view_request *request, view_scene *scene,
-                           const tiles_wanted *wanted, hd_error *err)
+                           const tiles_wanted *wanted, const view_search *search, hd_error *err)
 {
     hd_bytes_put(&reply->bytes, "HDT1", 4);
     hd_bytes_put_le(&reply->bytes, wanted->count, 4);
-    reply->immutable = true;
+    reply->immutable = !search || !search->more;
     for (size_t t = 0; t < wanted->count; t++) {
         bool exact;
         if (request->gone && atomic_load(request->gone))
             return hd_error_set(err, HD_ERR_IO, NULL, HD_OFFSET_NONE, "the client went away");
         HD_TRY(view_tile_track(&reply->bytes, &exact, scene, wanted->tracks[t], (unsigned)wanted->z, wanted->i,
-                               wanted->summary, err));
+                               wanted->summary, search && search->is_by_event ? &search->hits : NULL, err));
         reply->immutable &= exact;
     }
     return reply->bytes.failed ? HD_NOMEM(err) : HD_OK;
@@ -53,8 +54,11 @@ static hd_status put_tiles(view_reply *reply, const view_request *request, view_
 hd_status view_tiles_of(view_reply *reply, const view_request *request, view_scene *scene, hd_error *err)
 {
     tiles_wanted wanted = {0};
+    view_request_search of = {0};
     hd_status status = read_wanted(&wanted, request, scene, err);
-    if (status == HD_OK) status = put_tiles(reply, request, scene, &wanted, err);
+    if (status == HD_OK && view_param_text(request, "q")) status = view_param_search(&of, request, scene, err);
+    if (status == HD_OK) status = put_tiles(reply, request, scene, &wanted, of.search, err);
+    view_search_done(&of, scene);
     free(wanted.tracks);
     reply->type = "application/octet-stream";
     return status;

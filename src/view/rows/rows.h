@@ -26,7 +26,17 @@ typedef struct view_slice {
     uint32_t flags; /* VIEW_SLICE_… */
 } view_slice;
 
-enum { VIEW_SLICE_NO_END = 1, VIEW_SLICE_NO_LENGTH = 2, VIEW_SLICE_SEVERAL = 4 };
+enum { VIEW_SLICE_NO_END = 1, VIEW_SLICE_NO_LENGTH = 2, VIEW_SLICE_SEVERAL = 4, VIEW_SLICE_HIT = 8 /* of tiles */ };
+
+/* Which events of a trace are hits: a bit of each row of each table; NULL: no event of that kind is. */
+typedef struct view_hits {
+    uint8_t *of[HD_KIND_COUNT];
+} view_hits;
+
+static inline bool view_is_hit(const view_hits *hits, hd_kind kind, uint64_t row)
+{
+    return hits->of[kind] && hits->of[kind][row / 8] >> row % 8 & 1;
+}
 
 /* Zero-initialised is empty. Filled by one thread, then only read. */
 typedef struct view_row {
@@ -75,8 +85,9 @@ hd_status view_rows_union(view_row *out, const view_row *const *rows, size_t cou
                           hd_error *err);
 
 /* Append the row part of a tile (docs/reference/view-protocol.md); times relative to `zero_ns`, that of
- * view_row_index if that was called. Any z and i. Errors: MEMORY. */
+ * view_row_index if that was called. Any z and i. With `hits` (NULL: without) it says which columns and events are some.
+ * Errors: MEMORY. */
 hd_status view_tile_row(hd_bytes *out, const view_row *row, const hd_trace *trace, int64_t zero_ns, unsigned z,
-                        int64_t i, hd_error *err);
+                        int64_t i, const view_hits *hits, hd_error *err);
 
 #endif

@@ -100,6 +100,8 @@ void search_names(void *worker);
 bool search_number_matches(view_matcher *matcher, hd_arg_type type, int64_t bits);
 bool search_text_matches(search_worker *w, uint32_t id);
 
+/* prepare.c: room for the hits of a search that needs them. false: no memory. */
+bool search_make_hits(view_search *s, const hd_trace *trace);
 /* block.c: rows of the block that are hit, ascending, into w->rows; returns how many, UINT32_MAX: no memory. */
 uint32_t search_block(search_worker *w, const hd_block *block);
 /* args.c: add a mark of every group row of the block's arguments that matches. false: no memory. */

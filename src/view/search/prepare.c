@@ -1,6 +1,8 @@
 /* prepare.c - finds the blocks to search, and the tracks of their events */
 #include <stdlib.h>
 
+#include "base/memory/large.h"
+#include "trace/spill.h"
 #include "view/search/impl.h"
 
 static const hd_kind kinds[] = {HD_KIND_SLICE, HD_KIND_INSTANT, HD_KIND_COUNTER, HD_KIND_ASYNC, HD_KIND_SAMPLE};
@@ -32,6 +34,17 @@ bool search_find_tracks(view_search *s, const hd_trace *trace)
     for (uint32_t t = 0; s->wanted && t < s->tracks; t++)
         s->wanted[t] = is_below(s->scene, t, s->query.track, s->tracks);
     return s->wanted != NULL;
+}
+
+bool search_make_hits(view_search *s, const hd_trace *trace)
+{
+    s->is_by_event = s->in != VIEW_IN_NAMES || search_has_conditions(s);
+    for (int k = 0; s->is_by_event && k < KINDS; k++) {
+        uint64_t rows = hd_trace_row_count(trace, kinds[k]);
+        if (rows) s->hits.of[kinds[k]] = hd_large_zeroed((size_t)(rows / 8 + 1), 1, hd_trace_large_bytes(trace));
+        if (rows && !s->hits.of[kinds[k]]) return false;
+    }
+    return true;
 }
 
 bool search_list_blocks(view_search *s, const hd_trace *trace)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/memory/large.h"
 #include "trace/index/lane_index.h"
 #include "view/search/impl.h"
 
@@ -51,6 +52,9 @@ static void count_hits(search_worker *w, view_search_block *out, const hd_block 
         if (start < out->first_ns) out->first_ns = start;
         if (start > out->last_ns) out->last_ns = start;
         if (track < s->tracks) w->track_hits[track]++;
+        if (!s->is_by_event) continue;
+        uint64_t row = block->first_row + w->rows[i]; /* a byte may have rows of two blocks */
+        __atomic_fetch_or(&s->hits.of[block->kind][row / 8], (uint8_t)(1u << row % 8), __ATOMIC_RELAXED);
     }
 }
 
@@ -87,7 +91,8 @@ static hd_status prepare(view_search *s, const view_search_query *query, hd_erro
     bool fine = s->text && s->memo && s->track_hits && search_find_tracks(s, trace) && search_list_blocks(s, trace);
     if (!fine) return HD_NOMEM(err);
     s->memo[HD_STRING_NONE] = MEMO_NO;
-    return search_read_conditions(s, err);
+    HD_TRY(search_read_conditions(s, err));
+    return search_make_hits(s, trace) ? HD_OK : HD_NOMEM(err);
 }
 
 static void gather(view_search *s, const search_worker *w)
@@ -182,6 +187,7 @@ void view_search_free(view_search *search)
     free(search->memo);
     free(search->blocks);
     free(search->track_hits);
+    for (int kind = 0; kind < HD_KIND_COUNT; kind++) hd_large_free(search->hits.of[kind]);
     free(search->names);
     free(search);
 }

@@ -73,6 +73,8 @@ typedef struct view_search {
     size_t arg_count;
     const view_scene *scene;
     uint32_t strings, tracks;
+    bool is_by_event; /* names alone do not say which events are hits, but `hits` does */
+    view_hits hits;
     uint8_t *memo;                     /* by string id, while searching: impl.h */
     uint8_t *wanted;                   /* by track of the scene: whether its events count; NULL: all do */
     uint32_t *track_of[HD_KIND_COUNT]; /* by track of the trace; NULL: each event says */

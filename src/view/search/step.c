@@ -29,16 +29,23 @@ static void offer(view_search_step *found, const view_hit *hit, bool before, boo
     }
 }
 
+/* As search_block of a block that was searched: fills w->rows. */
+static uint32_t known_hits(search_worker *w, const hd_block *block)
+{
+    const view_search *s = w->run->search;
+    uint32_t count = 0;
+    if (!s->is_by_event) return search_block(w, block);
+    for (uint32_t row = 0; row < block->row_count; row++)
+        if (view_is_hit(&s->hits, block->kind, block->first_row + row)) w->rows[count++] = row;
+    return count;
+}
+
 static void walk_block(stepper *s, uint32_t at)
 {
     search_worker *w = &s->worker;
     const view_search_block *found = &w->run->search->blocks[at];
     const hd_block *block = hd_trace_block_at(w->run->trace, (hd_kind)found->kind, found->index);
-    uint32_t count = search_block(w, block);
-    if (count == UINT32_MAX) {
-        w->status = HD_NOMEM(&w->error);
-        return;
-    }
+    uint32_t count = known_hits(w, block);
     for (uint32_t r = 0; r < count; r++) {
         view_hit hit = {.start_ns = hd_column_at(&block->columns[HD_COL_START], w->rows[r]),
                         .kind = (hd_kind)found->kind,
@@ -53,8 +60,7 @@ static void walk_block(stepper *s, uint32_t at)
 static void walk(void *state)
 {
     stepper *s = state;
-    for (size_t i; s->worker.status == HD_OK && (i = atomic_fetch_add(s->next, 1)) < s->count;)
-        walk_block(s, s->list[i]);
+    for (size_t i; (i = atomic_fetch_add(s->next, 1)) < s->count;) walk_block(s, s->list[i]);
 }
 
 /* Blocks that may have hits on both sides. */
@@ -98,14 +104,14 @@ static hd_status walk_side(stepper *s, const view_search *search, bool forward, 
             list[count++] = (near_block){time, (uint32_t)i};
     }
     hd_sort(list, count, sizeof *list, by_time);
-    for (size_t i = 0; i < count && s->worker.status == HD_OK; i++) {
+    for (size_t i = 0; i < count; i++) {
         const near_block *near = &list[forward ? i : count - 1 - i];
         if (forward && s->found.has_next && s->found.next.start_ns < near->time_ns) break;
         if (!forward && s->found.has_previous && s->found.previous.start_ns > near->time_ns) break;
         walk_block(s, near->at);
     }
     free(list);
-    return s->worker.status == HD_OK ? HD_OK : HD_NOMEM(err);
+    return HD_OK;
 }
 
 /* Hits of blocks entirely on one side were counted before. */
@@ -123,13 +129,11 @@ static hd_status walk_sides(stepper *s, view_search_step *out, const view_search
 static hd_status step_init(stepper *s, search_run *run, hd_error *err)
 {
     search_worker *w = &s->worker;
-    const view_search_query *query = &run->search->query;
+    const view_search *search = run->search;
     w->run = run;
     w->rows = malloc(HD_BLOCK_ROWS * sizeof *w->rows);
-    w->mark_at = calloc((size_t)hd_trace_shape_count(run->trace) + 1, sizeof *w->mark_at);
-    w->number_memo = malloc(SEARCH_MEMO);
-    if (!w->rows || !w->mark_at || !w->number_memo) return HD_NOMEM(err);
-    return view_matcher_init(&w->matcher, query->text, query->mode, query->match_case, err);
+    if (!w->rows) return HD_NOMEM(err);
+    return view_matcher_init(&w->matcher, search->names_text, search->names_mode, search->query.match_case, err);
 }
 
 static void join(view_search_step *out, const view_search_step *part)
@@ -160,18 +164,12 @@ hd_status view_search_step_from(view_search_step *out, const view_search *search
         status = step_init(&steppers[i], &run, err);
     }
     if (status == HD_OK) hd_threads_run(walk, steppers, sizeof *steppers, threads);
-    for (unsigned i = 0; i < threads && status == HD_OK; i++) {
-        if (steppers[i].worker.status != HD_OK) status = HD_NOMEM(err);
-        join(out, &steppers[i].found);
-    }
+    for (unsigned i = 0; i < threads && status == HD_OK; i++) join(out, &steppers[i].found);
     if (status == HD_OK) status = walk_sides(&steppers[0], out, search, err);
     for (unsigned i = 0; i < threads && steppers; i++) {
         search_worker *w = &steppers[i].worker;
         view_matcher_deinit(&w->matcher);
-        free(w->marks);
-        free(w->mark_at);
         free(w->rows);
-        free(w->number_memo);
     }
     free(steppers);
     free(list);

@@ -27,11 +27,12 @@ typedef struct view_entry {
     bool is_waiting;       /* for a thread that reads it, or once it is ready lays it out */
     uint64_t done, total;
     hd_error error;
-    hd_trace_facts facts; /* once ready; texts in it belong to the trace */
-    view_scene *scene;    /* NULL: none yet, or freed */
-    uint64_t closing;     /* number of the closing from which on no request finds the scene; 0: not yet */
-    unsigned workers;     /* threads that read it or lay it out: the next one can begin before the last one is done */
-    atomic_bool stop;     /* of its layout */
+    hd_trace_facts facts;    /* once ready; texts in it belong to the trace */
+    const char *device_kind; /* once ready: what its devices are called, model/identity/device.h */
+    view_scene *scene;       /* NULL: none yet, or freed */
+    uint64_t closing;        /* number of the closing from which on no request finds the scene; 0: not yet */
+    unsigned workers; /* threads that read it or lay it out: the next one can begin before the last one is done */
+    atomic_bool stop; /* of its layout */
     char busy[96];
     size_t step; /* of the layout, in a stepped session */
 } view_entry;

@@ -20,6 +20,7 @@
 #include "base/system.h"
 #include "base/text/ends.h"
 #include "heddle/convert.h"
+#include "model/identity/device.h"
 #include "pass/crop/crop.h"
 #include "trace/lazy.h"
 #include "view/ranks/ranks.h"
@@ -161,6 +162,7 @@ static void read_entry(view_entry *entry)
     hd_trace *trace = NULL;
     view_scene *scene = NULL;
     hd_trace_facts facts = entry->facts;
+    const char *device_kind = NULL;
     hd_read_options options = {.lazy = !entry->is_second,
                                .threads = s->options.threads,
                                .memory_limit = s->memory_of_one,
@@ -179,12 +181,14 @@ static void read_entry(view_entry *entry)
         hd_trace_free(trace);
     if (status == HD_OK) {
         facts = *hd_trace_facts_of(trace);
+        device_kind = hd_device_kinds(trace);
         status = view_scene_new(&scene, trace, &err);
     }
     pthread_mutex_lock(&s->lock);
     entry->state = status == HD_OK ? VIEW_READY : VIEW_FAILED;
     entry->error = err;
     entry->facts = facts;
+    entry->device_kind = device_kind;
     entry->scene = scene;
     entry->is_waiting = status == HD_OK;
     memcpy(entry->part, part, sizeof part);
@@ -541,6 +545,7 @@ hd_status view_session_add_scene(uint32_t *out, view_session *s, view_scene *sce
     }
     entry->scene = scene;
     entry->facts = *hd_trace_facts_of(view_scene_trace(scene));
+    entry->device_kind = hd_device_kinds(view_scene_trace(scene));
     entry->state = VIEW_READY;
     entry->is_waiting = false;
     return add_entry(out, s, entry, err);

@@ -148,6 +148,7 @@ static void write_entry(hd_json_out *out, const view_session *s, const view_entr
     view_json_int(out, "span_ns", ready ? view_scene_span(entry->scene) : 1);
     view_json_int(out, "offset_ns", offset);
     if (shift) view_json_digits(out, "sql_shift_ns", shift);
+    if (ready) write_text(out, "device_kind", entry->device_kind);
     write_or_null(out, "rank", rank_of(s, entry));
     if (ready && unix_start(&start, entry))
         view_json_digits(out, "unix_ns", start);

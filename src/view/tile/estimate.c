@@ -74,7 +74,7 @@ hd_status view_tile_lane(hd_bytes *out, const hd_lane *lane, int64_t zero_ns, un
     uint32_t count = 0;
     double width = (double)((uint64_t)1 << z);
     if (e.range.from > e.range.last || lane->level_count == 0)
-        return view_tile_put_row(out, NULL, 0, NULL, 0, 0, &e.range, z, err);
+        return view_tile_put_row(out, NULL, 0, NULL, 0, 0, &e.range, z, false, err);
     spread_all(&e, lane);
     for (uint32_t c = 0; c < VIEW_TILE_COLUMNS; c++) {
         if (e.busy[c] <= 0 && e.count[c] <= 0) continue;
@@ -87,5 +87,5 @@ hd_status view_tile_lane(hd_bytes *out, const hd_lane *lane, int64_t zero_ns, un
             .column = (uint16_t)c,
         };
     }
-    return view_tile_put_row(out, columns, count, NULL, 0, (uint32_t)(e.starting + 0.5), &e.range, z, err);
+    return view_tile_put_row(out, columns, count, NULL, 0, (uint32_t)(e.starting + 0.5), &e.range, z, false, err);
 }

@@ -77,7 +77,7 @@ static uint8_t *pad(uint8_t *p, const uint8_t *start)
 }
 
 static uint8_t *put_columns(uint8_t *p, const uint8_t *start, const view_tile_column *columns, uint32_t count,
-                            bool wide)
+                            bool wide, bool has_hits)
 {
     for (uint32_t c = 0; c < count; c++) p = put_time(p, columns[c].busy, wide);
     p = pad(p, start);
@@ -90,6 +90,8 @@ static uint8_t *put_columns(uint8_t *p, const uint8_t *start, const view_tile_co
     for (uint32_t c = 0; c < count; c++) p = put_u32(p, columns[c].row);
     p = pad(p, start);
     for (uint32_t c = 0; c < count; c++) p = put_u16(p, columns[c].column);
+    p = pad(p, start);
+    for (uint32_t c = 0; has_hits && c < count; c++) *p++ = columns[c].is_hit;
     return pad(p, start);
 }
 
@@ -123,18 +125,18 @@ static uint8_t *put_events(uint8_t *p, const uint8_t *start, const view_tile_eve
 
 hd_status view_tile_put_row(hd_bytes *out, const view_tile_column *columns, uint32_t column_count,
                             const view_tile_event *events, uint32_t event_count, uint32_t starting,
-                            const view_tile_range *range, unsigned z, hd_error *err)
+                            const view_tile_range *range, unsigned z, bool has_hits, hd_error *err)
 {
     bool wide = is_wide(columns, column_count, events, event_count, range) ||
                 (event_count && range->from != (int64_t)((uint64_t)range->first_column << z));
-    size_t most = 16 + (size_t)column_count * 30 + (size_t)event_count * 25 + 11 * 8;
+    size_t most = 16 + (size_t)column_count * 31 + (size_t)event_count * 25 + 12 * 8;
     uint8_t *start = hd_bytes_room(out, most), *p = start;
     if (!start) return HD_NOMEM(err);
     p = put_u32(p, column_count);
     p = put_u32(p, event_count);
     p = put_u32(p, wide);
     p = put_u32(p, starting);
-    p = put_columns(p, start, columns, column_count, wide);
+    p = put_columns(p, start, columns, column_count, wide, has_hits);
     p = put_events(p, start, events, event_count, wide, range, z);
     out->size += (size_t)(p - start);
     return HD_OK;
@@ -146,6 +148,7 @@ typedef struct tile_maker {
     row_reader reader;
     view_tile_range range;
     unsigned z;
+    const view_hits *hits;
     uint64_t first, until; /* positions of the slices that start in the tile */
     view_tile_column columns[VIEW_TILE_COLUMNS];
     uint32_t column_count;
@@ -165,6 +168,24 @@ static void add_position(tile_maker *m, uint64_t position)
     m->positions[m->position_count++] = position;
 }
 
+/* Rows of derived slices are those of no table. */
+static bool is_hit(tile_maker *m, uint32_t row)
+{
+    const view_row_data *data = m->reader.data;
+    return (!data->slices || data->is_of_table) && view_is_hit(m->hits, data->kind, row);
+}
+
+/* Of the slices that start in the column, or of the one that reaches into it. */
+static bool has_hit(tile_maker *m, const row_aggregate *a)
+{
+    const view_row_data *data = m->reader.data;
+    for (uint64_t i = a->first; i < a->first + a->count; i++)
+        if (is_hit(m, data->slices ? data->slices[i].row : data->rows[i])) return true;
+    if (!a->first) return false;
+    row_slice before = row_read(&m->reader, a->first - 1);
+    return before.end > (int64_t)((uint64_t)a->column << m->z) && is_hit(m, before.row);
+}
+
 static void add_aggregate(tile_maker *m, const row_aggregate *a)
 {
     uint32_t column = (uint32_t)(a->column - m->range.first_column);
@@ -175,6 +196,7 @@ static void add_aggregate(tile_maker *m, const row_aggregate *a)
         .name = a->name,
         .row = a->longest_row,
         .column = (uint16_t)column,
+        .is_hit = m->hits && has_hit(m, a),
     };
     m->is_aggregate[column / 64] |= (uint64_t)1 << column % 64;
     if (m->reached == column && m->positions[m->position_count - 1] == a->first - 1)
@@ -243,21 +265,22 @@ static void read_events(tile_maker *m)
             .duration = (uint64_t)(slice.end - slice.start),
             .name = slice.name,
             .row = slice.row,
-            .flags = (uint8_t)slice.flags,
+            .flags = (uint8_t)(slice.flags | (m->hits && is_hit(m, slice.row) ? VIEW_SLICE_HIT : 0)),
         };
     }
 }
 
 hd_status view_tile_row(hd_bytes *out, const view_row *row, const hd_trace *trace, int64_t zero_ns, unsigned z,
-                        int64_t i, hd_error *err)
+                        int64_t i, const view_hits *hits, hd_error *err)
 {
     tile_maker m;
     view_row_data unmarked;
     m.range = view_tile_range_of(z, i);
     m.z = z;
+    m.hits = hits;
     m.column_count = m.position_count = m.event_count = 0;
     if (row->count == 0 || m.range.from > m.range.last)
-        return view_tile_put_row(out, NULL, 0, NULL, 0, 0, &m.range, z, err);
+        return view_tile_put_row(out, NULL, 0, NULL, 0, 0, &m.range, z, hits, err);
     memset(m.is_aggregate, 0, sizeof m.is_aggregate);
     m.reached = -1;
     m.reader = row_reader_of(row->data, trace);
@@ -274,5 +297,5 @@ hd_status view_tile_row(hd_bytes *out, const view_row *row, const hd_trace *trac
     read_events(&m);
     uint64_t starting = m.until - m.first;
     return view_tile_put_row(out, m.columns, m.column_count, m.events, m.event_count,
-                             starting < UINT32_MAX ? (uint32_t)starting : UINT32_MAX, &m.range, z, err);
+                             starting < UINT32_MAX ? (uint32_t)starting : UINT32_MAX, &m.range, z, hits, err);
 }

@@ -1,7 +1,7 @@
 // page_draw.test.mjs - what is on the screen is what is in the file: pixels against exact busy time
 import assert from "node:assert/strict";
 import {busyTime, onTrack, readChrome} from "../oracle.mjs";
-import {drawn, file, open, placeOf, settled, setState, show, state, test, trackOf} from "../page.mjs";
+import {drawn, file, open, placeOf, settled, setState, show, state, test, trackOf, until} from "../page.mjs";
 import {barHeights, pixelAt, pixelsOf} from "../pixels.mjs";
 
 const busy = readChrome(file("busy37.json")), kernels = onTrack(busy, 0, 7);
@@ -139,6 +139,44 @@ test("colours are those of classes, of names, or of categories", async page => {
   await settled(page);
   const byCategory = await colors();
   assert.equal(byCategory[0], byCategory[1], "one category");
+});
+
+test("a condition dims the events that do not meet it, at every zoom and also those of the name of one that does", async page => {
+  await open(page, "small.json");
+  const stream = await trackOf(page, "stream 7");
+  await setState(page, "filter", "dim");
+  // Two kernels of one name, of 150 and 200 µs, and between them one of 40 µs.
+  const search = async (q, where = "names") => {
+    await page.evaluate(([q, where]) => {
+      const {state} = window.heddle.app;
+      window.before = state.results.value;
+      state.query.value = {q, mode: "text", in: where, case: false};
+    }, [q, where]);
+    await until(page, () => window.heddle.app.state.results.value !== window.before, null, `the hits of ${q}`);
+  };
+  const looks = async (q, where) => {
+    if (q !== await page.evaluate(() => window.heddle.app.state.query.value.q)) await search(q, where);
+    await show(page, 150000, 750000);
+    const {picture, width} = await rowPicture(page, stream);
+    return [250000, 420000, 550000].map(ns => pixelAt(picture, Math.floor((ns - 150000) / 600000 * width), picture.height - 2).join());
+  };
+  const plain = await looks(""), lit = (shown, k) => shown[k] === plain[k];
+  for (const [q, expected, where] of [["dur>=180us", [false, false, true]], ["gemm dur<180us", [true, false, false]], ["arg:grid=*16*", [true, false, false]],
+    ["4096", [true, false, false], "args"], ["", [true, true, true]]]) {
+    const shown = await looks(q, where);
+    assert.deepEqual([0, 1, 2].map(k => lit(shown, k)), expected, `${q} in ${where}`);
+  }
+  // From afar, where a column has several events: "hide the rest" leaves columns with a hit, and no others.
+  await setState(page, "filter", "hide");
+  const left = async q => {
+    await search(q);
+    await show(page, 0, 500000000);
+    const {picture} = await rowPicture(page, stream);
+    return Array.from({length: picture.width}, (_, x) => pixelAt(picture, x, picture.height - 2).join());
+  };
+  const none = await left("dur>1s"), some = await left("dur>=180us"), all = await left("dur>=1ns");
+  const differ = (a, b) => a.filter((color, x) => color !== b[x]).length;
+  assert.ok(differ(some, none) > 0 && differ(some, none) <= differ(all, none), `${differ(some, none)} of ${differ(all, none)} columns`);
 });
 
 test("the picture fits the device's pixels", async page => {

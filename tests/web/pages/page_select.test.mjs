@@ -282,6 +282,9 @@ test("the flame graph of the range has the GPU time of the file", async page => 
   await setState(page, "tab", "flame");
   await page.waitForFunction(() => /sgemm|forward/.test(document.querySelector("#pane").textContent
     + [...document.querySelectorAll("#pane [aria-label]")].map(e => e.getAttribute("aria-label")).join()));
+  await page.selectOption("#pane select >> nth=0", "launches");
+  await until(page, () => /Total launches/.test(document.querySelector("#pane thead")?.textContent), null, "a table of launches");
+  assert.deepEqual(await page.$$eval("#pane th button", heads => heads.filter(e => e.scrollWidth > e.clientWidth).map(e => e.textContent)), [], "titles that are cut");
 });
 
 // ---- reports ----

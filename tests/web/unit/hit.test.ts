@@ -15,7 +15,7 @@ function rowOf(events: Event[], columns: Column[] = []): SliceRow {
     row: Uint32Array.from(columns, (c) => c.row), column: Uint16Array.from(columns, (c) => c.at),
     start: Int32Array.from(events, (e) => e.start), duration: Uint32Array.from(events, (e) => e.duration),
     eventName: Uint32Array.from(events, (e) => e.row + 100), eventRow: Uint32Array.from(events, (e) => e.row),
-    eventFlags: Uint8Array.from(events, (e) => e.flags ?? 0),
+    eventFlags: Uint8Array.from(events, (e) => e.flags ?? 0), hit: null,
   };
 }
 

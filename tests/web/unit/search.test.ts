@@ -37,7 +37,7 @@ function searchIn(events: readonly Known[], id: number, query: SearchQuery, from
   const before = hits.filter((each) => less(order(each), place));
   const ref = (each: Known): EventRef => ({ ...each, kind: "slice", depth: 0, duration: 10, name: 1 });
   const result: SearchResult = {
-    count: hits.length, more: false, buckets: [], tracks: [], names: [], names_count: 0, ms: 1,
+    count: hits.length, more: false, by_event: false, buckets: [], tracks: [], names: [], names_count: 0, ms: 1,
   };
   if (after[0]) Object.assign(result, { next: ref(after[0]), index: hits.length - after.length });
   const last = before[before.length - 1];
@@ -66,7 +66,7 @@ function appOf(events: Known[], traces: number): { app: App; asked: string[] } {
     }),
   };
   const layout = makeLayout([], { collapsed: new Map(), hidden: new Set(), pinned: [], moved: new Map(), trackFilter: "" });
-  const app = { source, state, commands: new Commands(), layout: () => layout, redraw: () => undefined } as unknown as App;
+  const app = { source, state, commands: new Commands(), layout: () => layout, redraw: () => undefined, tiles: { setSearch: () => undefined } } as unknown as App;
   return { app, asked };
 }
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { TraceInfo, TrackInfo } from "../../../src/view/web/src/data/model";
-import { cutName, labelsOf, withLabel, withSection } from "../../../src/view/web/src/data/trace_names";
+import { cutName, deviceKindOf, labelsOf, withLabel, withSection } from "../../../src/view/web/src/data/trace_names";
 
 const trace = (id: number, name: string, rank: number | null, state: TraceInfo["state"] = "ready"): TraceInfo => ({
   id, name, rank, state, format: "chrome", done: 0, total: 0, start_ns: "0", span_ns: 1, offset_ns: 0, unix_ns: null, tracks: 1, busy: "",
@@ -19,6 +19,14 @@ test("traces are called by their ranks where these tell them apart, else by thei
   assert.deepEqual(labels(trace(0, "a.json", 0), trace(1, "b.csv", null)), [[0, "a"], [1, "b.csv"]]);
   assert.deepEqual(labels(trace(0, "t.json", null), trace(2, "t.json.gz", null)), [[0, "t (0)"], [2, "t (2)"]]);
   assert.deepEqual(labels(trace(0, ".json", null), trace(1, "b", null)), [[0, ".json"], [1, "b"]]);
+});
+
+test("devices have the word that the traces have for them, several kinds none", () => {
+  const of = (...kinds: (string | undefined)[]): TraceInfo[] => kinds.map((device_kind, id) => ({ ...trace(id, "a.json", id), ...(device_kind ? { device_kind } : {}) }));
+  assert.equal(deviceKindOf(of("TPU", "TPU")), "TPU");
+  assert.equal(deviceKindOf(of("GPU", undefined)), "GPU"); // the second is being read
+  assert.equal(deviceKindOf(of("GPU", "NPU")), "device");
+  assert.equal(deviceKindOf([]), "device");
 });
 
 test("the label stands before what is below nothing, and the track that was given is left as it was", () => {

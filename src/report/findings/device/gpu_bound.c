@@ -15,7 +15,7 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
     char amount[96];
     HD_TRY(findings_gather(&of, f, rule, f->first_work, is_compute, NULL, err));
     if (!of) return HD_OK;
-    snprintf(of->text, sizeof of->text, "The GPU sets the pace: it computes for %s, with many kernels.",
+    snprintf(of->text, sizeof of->text, "The %s sets the pace: it computes for %s, with many kernels.", f->device_kind,
              findings_amount(amount, of));
     return HD_OK;
 }

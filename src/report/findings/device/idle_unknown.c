@@ -41,8 +41,8 @@ static hd_status add_cause(findings *f, const finding_rule *rule, uint32_t devic
     of->device = device;
     of->rank = f->scope.devices[device].rank;
     of->reason = about->reason;
-    snprintf(of->text, sizeof of->text, "The GPU is idle for %s %s, in %llu gap%s.", findings_amount(amount, of),
-             about->sentence, (unsigned long long)of->events, FINDINGS_S(of->events));
+    snprintf(of->text, sizeof of->text, "The %s is idle for %s %s, in %llu gap%s.", f->device_kind,
+             findings_amount(amount, of), about->sentence, (unsigned long long)of->events, FINDINGS_S(of->events));
     return HD_OK;
 }
 

@@ -72,8 +72,8 @@ static hd_status add_fragments(findings *f, const hd_table *reserved, hd_error *
         if (!of) continue;
         snprintf(
             of->text, sizeof of->text,
-            "The allocator has reserved %s of the %s of GPU %lld, of which %s (%.1f %%) is not in use when most is.",
-            hd_text_bytes(most, bytes), hd_text_bytes(all, (uint64_t)l.bytes), (long long)l.id,
+            "The allocator has reserved %s of the %s of %s %lld, of which %s (%.1f %%) is not in use when most is.",
+            hd_text_bytes(most, bytes), hd_text_bytes(all, (uint64_t)l.bytes), f->device_kind, (long long)l.id,
             hd_text_bytes(idle, unused), 100 * (double)unused / (double)bytes);
     }
     return HD_OK;
@@ -89,8 +89,8 @@ hd_status findings_add_memory(findings *f, const hd_memory *memory, const hd_tab
         HD_TRY(find_full(&of, &l, f, &finding_memory_limit, devices, row, "peak", err));
         if (!of) continue;
         uint64_t bytes = count_in(devices, row, "peak");
-        snprintf(of->text, sizeof of->text, "The memory of GPU %lld is nearly full: %s of %s (%.1f %%) at its peak.",
-                 (long long)l.id, hd_text_bytes(most, bytes), hd_text_bytes(all, (uint64_t)l.bytes),
+        snprintf(of->text, sizeof of->text, "The memory of %s %lld is nearly full: %s of %s (%.1f %%) at its peak.",
+                 f->device_kind, (long long)l.id, hd_text_bytes(most, bytes), hd_text_bytes(all, (uint64_t)l.bytes),
                  100 * (double)bytes / (double)l.bytes);
     }
     HD_TRY(add_fragments(f, reserved, err));

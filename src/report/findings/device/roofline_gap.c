@@ -145,12 +145,12 @@ static hd_status find_kind(findings *f, const finding_rule *rule, gap *g, hd_err
     if (!of) return HD_OK;
     name_most(most, g, f);
     if (g->lacks_peaks)
-        of->trust_reason = "the peaks of the GPU are not known (--gpu MODEL names it): this is all of their time";
+        of->trust_reason = "the peaks of the device are not known (--gpu MODEL names it): this is all of their time";
     snprintf(of->text, sizeof of->text,
              g->of_unaligned
                  ? "Matrix products with a size that is not a multiple of 16 bytes lose %s, in %llu kernel%s: most "
                    "in %s."
-                 : "Operators below half of what peak and bandwidth of the GPU allow lose %s, in %llu "
+                 : "Operators below half of what peak and bandwidth of the device allow lose %s, in %llu "
                    "kernel%s: most in %s.",
              findings_amount(amount, of), (unsigned long long)of->events, FINDINGS_S(of->events), most);
     return HD_OK;

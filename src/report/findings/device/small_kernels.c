@@ -17,8 +17,8 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
     char amount[96];
     HD_TRY(findings_gather(&of, f, rule, f->first_work, is_one, NULL, err));
     if (!of) return HD_OK;
-    snprintf(of->text, sizeof of->text, "The GPU runs %llu kernels shorter than 10us one after the other, for %s.",
-             (unsigned long long)of->events, findings_amount(amount, of));
+    snprintf(of->text, sizeof of->text, "The %s runs %llu kernels shorter than 10us one after the other, for %s.",
+             f->device_kind, (unsigned long long)of->events, findings_amount(amount, of));
     return HD_OK;
 }
 

@@ -142,8 +142,8 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
                  most <= of->amount ? hd_text_duration(length, most) : "", most <= of->amount ? "," : "",
                  findings_short(text, f->scope.trace, name));
     snprintf(of->text, sizeof of->text,
-             "The host sets the pace: for %s the GPU has nothing to do until it launches%s%s.",
-             findings_amount(amount, of), where, of_line);
+             "The host sets the pace: for %s the %s has nothing to do until it launches%s%s.",
+             findings_amount(amount, of), f->device_kind, where, of_line);
     return HD_OK;
 }
 

@@ -48,9 +48,9 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
     of->is_of_host = true;
     snprintf(of->text, sizeof of->text,
              "Launches take the host %s; %.0f %% of them (%llu of %llu) take longer than what they launch takes the "
-             "GPU.",
+             "%s.",
              findings_amount(amount, of), 100.0 * (double)brief / (double)all, (unsigned long long)brief,
-             (unsigned long long)all);
+             (unsigned long long)all, f->device_kind);
     return HD_OK;
 }
 

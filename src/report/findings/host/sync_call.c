@@ -17,7 +17,7 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
     if (!of) return HD_OK;
     HD_TRY(findings_line_of_longest(of_line, f, err));
     uint32_t sync = findings_sync_of(f, (uint64_t)of->ids[0]), around = f->sync_ops[sync];
-    snprintf(of->text, sizeof of->text, "The host waits for the GPU for %s, in %llu call%s: %s%s%s%s.",
+    snprintf(of->text, sizeof of->text, "The host waits for the %s for %s, in %llu call%s: %s%s%s%s.", f->device_kind,
              findings_amount(amount, of), (unsigned long long)of->events, FINDINGS_S(of->events),
              findings_short(call, f->scope.trace, f->gaps.syncs.list[sync].name),
              around == HD_STRING_NONE ? "" : " in ", findings_short(op, f->scope.trace, around), of_line);

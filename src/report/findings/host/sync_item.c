@@ -25,8 +25,8 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
     if (!of) return HD_OK;
     HD_TRY(findings_line_of_longest(of_line, f, err));
     uint32_t sync = findings_sync_of(f, (uint64_t)of->ids[0]);
-    snprintf(of->text, sizeof of->text, "The host waits for values of the GPU for %s, in %llu call%s: %s in %s%s.",
-             findings_amount(amount, of), (unsigned long long)of->events, FINDINGS_S(of->events),
+    snprintf(of->text, sizeof of->text, "The host waits for values of the %s for %s, in %llu call%s: %s in %s%s.",
+             f->device_kind, findings_amount(amount, of), (unsigned long long)of->events, FINDINGS_S(of->events),
              findings_short(call, f->scope.trace, f->gaps.syncs.list[sync].name),
              findings_short(op, f->scope.trace, f->sync_ops[sync]), of_line);
     return HD_OK;

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/sorted.h"
 #include "model/host/stalls.h"
+#include "model/identity/device.h"
 #include "report/advice.h"
 #include "report/job/slowdown/findings.h"
 #include "report/job/slowdown/impl.h"
@@ -56,6 +57,7 @@ typedef struct job_state {
     bool *is_late;           /* by member */
     uint32_t late;
     finding_api api;
+    const char *device_kind; /* of the first device that has a name */
 } job_state;
 
 static int by_value(const void *a, const void *b)
@@ -127,7 +129,7 @@ static void add_row(job_state *s, const hd_finding_code *about, double after, do
     hd_table_add_int(s->b, gpu_round(s->whole));
     hd_table_add_decimal(s->b, 100 * amount / s->whole);
     hd_table_add_text(s->b, text);
-    hd_table_add_text(s->b, finding_advice_in(advice, about->advice, s->api));
+    hd_table_add_text(s->b, finding_advice_in(advice, about->advice, s->api, s->device_kind));
     if (ranks)
         hd_table_add_text(s->b, ranks);
     else
@@ -268,16 +270,18 @@ static void add_stages(job_state *s, const job_stages *of)
 }
 
 /* By the first device that has a name. */
-static hd_status find_api(finding_api *out, const hd_job *of, hd_error *err)
+static hd_status find_api(job_state *out, const hd_job *of, hd_error *err)
 {
     hd_table *devices;
-    *out = FINDING_API_CUDA;
+    out->api = FINDING_API_CUDA;
+    out->device_kind = hd_device_kind_in((hd_string){0});
     HD_TRY(hd_job_whole_table(&devices, of, "devices", NULL, NULL, err));
     size_t name = devices ? hd_table_find_column(devices, "name") : SIZE_MAX, size;
     for (size_t row = 0; name != SIZE_MAX && row < hd_table_row_count(devices); row++) {
         if (hd_table_is_null(devices, row, name)) continue;
         const char *text = hd_table_get_string(&size, devices, row, name);
-        *out = finding_api_of_model((hd_string){text, size});
+        out->api = finding_api_of_model((hd_string){text, size});
+        out->device_kind = hd_device_kind_in((hd_string){text, size});
         break;
     }
     hd_table_free(devices);
@@ -293,7 +297,7 @@ hd_status job_add_findings(hd_table_builder *b, const hd_job *of, hd_table_build
     hd_status status = job_roles_init(&j.roles, &of, 1, false, lost, err);
     if (status == HD_OK) status = slow_job_read(&j, lost, &ignored);
     if (status == HD_OK && !(slow_find_ideals(&j) && slow_make_lists(&j))) status = HD_NOMEM(err);
-    if (status == HD_OK) status = find_api(&s.api, of, err);
+    if (status == HD_OK) status = find_api(&s, of, err);
     if (status == HD_OK && j.count && j.members.count > 1) {
         for (uint32_t m = 0; m < j.members.count; m++) j.kept[m] = true;
         s.whole = slow_simulate(&j, false);

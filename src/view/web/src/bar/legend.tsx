@@ -7,10 +7,10 @@ import { drawnTheme } from "./theme";
 const MEANING: Record<Class, [string, string]> = {
   compute: ["Compute", "Kernels and memsets, without those of communication"],
   communication: ["Communication", "Kernels of collectives, and sends and receives"],
-  copy: ["Copy", "Memory copies of a GPU"],
+  copy: ["Copy", "Memory copies of a device"],
   wait: ["Wait", "Calls that return when a device, a stream or an event is done, and waits on a stream"],
   memory: ["Memory", "Calls that allocate, free or pin memory"],
-  idle: ["Idle", "Nothing runs on the GPU; its tint is that of what it waits for: the host's operators, a waiting call, a launch, an event, a copy"],
+  idle: ["Idle", "Nothing runs on the device; its tint is that of what it waits for: the host's operators, a waiting call, a launch, an event, a copy"],
   launch: ["Launch", "Other calls of the runtime and the driver"],
   operator: ["Operator", "Operators of a framework, on the host"],
   python: ["Python", "Functions of Python"],

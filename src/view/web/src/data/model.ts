@@ -22,6 +22,7 @@ export interface TraceInfo {
   offset_ns: number;
   told_ns?: number; // added by the web UI: the server's offset_ns, from the times in the files
   clock?: ClockInfo | null; // likewise
+  device_kind?: string; // "GPU", "TPU": what its devices are called, once it is ready
   rank: number | null;
   unix_ns: string | null;
   sql_shift_ns?: string; // what times of SQL have more: that of several traces is on one clock
@@ -175,7 +176,8 @@ export interface SliceRow {
   duration: Uint32Array | Float64Array;
   eventName: Uint32Array;
   eventRow: Uint32Array;
-  eventFlags: Uint8Array; // 1: no end, 2: no length, 4: several events, of a summary
+  eventFlags: Uint8Array; // 1: no end, 2: no length, 4: several events, of a summary, 8: a hit of the search
+  hit: Uint8Array | null; // by column: an event in it is a hit of the search; null: loaded for no search
 }
 
 export interface CounterRow {
@@ -358,6 +360,7 @@ export interface FindResult {
 export interface SearchResult {
   count: number;
   more: boolean;
+  by_event: boolean; // tiles say which events are hits, names alone do not
   buckets: number[];
   tracks: [TrackId, number][];
   names: number[];

@@ -84,6 +84,7 @@ async function searchAll(app: App, place: Place, query: SearchQuery, signal: Abo
 function forget(app: App): void {
   running?.abort.abort();
   running = null;
+  app.tiles.setSearch(null);
   if (app.state.results.value.size) app.state.results.value = new Map();
   searchStatus.value = { running: false, error: "", ms: 0, at: null };
 }
@@ -96,6 +97,7 @@ async function run(app: App, query: SearchQuery): Promise<void> {
   try {
     const results = await searchAll(app, { time: app.state.range.peek().from, event: null }, query, abort.signal);
     if (abort.signal.aborted) return;
+    app.tiles.setSearch([...results.values()].some((result) => result.by_event) ? query : null);
     app.state.results.value = results;
     const ms = [...results.values()].reduce((most, each) => Math.max(most, each.ms), 0);
     searchStatus.value = { running: false, error: "", ms, at: null };

@@ -15,7 +15,7 @@ export interface SearchPlace {
 export interface Source {
   session(after?: number, signal?: AbortSignal): Promise<Session>;
   tracks(trace: TraceId): Promise<{ revision: number; names: number; tracks: TrackInfo[] }>;
-  tiles(trace: TraceId, z: number, i: number, tracks: TrackId[], summary: boolean, signal?: AbortSignal): Promise<Tile[]>;
+  tiles(trace: TraceId, z: number, i: number, tracks: TrackId[], summary: boolean, signal?: AbortSignal, search?: SearchQuery | null): Promise<Tile[]>;
   // `final` false: categories may still change.
   names(trace: TraceId, ids: number[]): Promise<{ final: boolean; names: NameInfo[] }>;
   event(trace: TraceId, kind: string, row: number, signal?: AbortSignal, skip?: string): Promise<EventDetail>;

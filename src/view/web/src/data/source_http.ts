@@ -6,6 +6,8 @@ import { parseKeeping } from "./json_digits";
 import type { SearchPlace, Source } from "./source";
 import { decodeTiles } from "./tile_decode";
 
+const searchParams = (query: SearchQuery) => ({ q: query.q, mode: query.mode, in: query.in, case: query.case ? 1 : undefined });
+
 // An answer of 400 and above; status 0: no answer at all.
 class ServerError extends Error {
   constructor(
@@ -139,9 +141,9 @@ export class HttpSource implements Source {
     return completed(list, trace);
   }
 
-  async tiles(trace: number, z: number, i: number, tracks: TrackId[], summary: boolean, signal?: AbortSignal): Promise<Tile[]> {
+  async tiles(trace: number, z: number, i: number, tracks: TrackId[], summary: boolean, signal?: AbortSignal, search: SearchQuery | null = null): Promise<Tile[]> {
     const detail = summary ? "summary" : "rows";
-    const response = await this.ask("tiles", { trace, z, i, tracks: listOf(tracks), detail }, signal);
+    const response = await this.ask("tiles", { trace, z, i, tracks: listOf(tracks), detail, ...(search ? searchParams(search) : {}) }, signal);
     return decodeTiles(await this.bytes(response), z, i);
   }
 
@@ -229,7 +231,7 @@ export class HttpSource implements Source {
   }
 
   async search(trace: number, query: SearchQuery, from: number, signal?: AbortSignal, more?: SearchPlace): Promise<SearchResult> {
-    const params = { trace, q: query.q, mode: query.mode, in: query.in, case: query.case ? 1 : undefined, from: whole(from), ...more };
+    const params = { trace, ...searchParams(query), from: whole(from), ...more };
     const result = await this.json<SearchResult>("search", params, signal);
     for (const hit of [result.next, result.previous]) if (hit) hit.trace = trace;
     if (result.next?.row === undefined) delete result.next;

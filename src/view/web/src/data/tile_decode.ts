@@ -6,6 +6,7 @@ const MAGIC = 0x31544448; // "HDT1"
 const EXACT = 1;
 const COUNTER = 2;
 const ABSENT = 4;
+const HITS = 8;
 
 class Cursor {
   at = 0;
@@ -42,7 +43,7 @@ function checkColumns(column: Uint16Array, counter: boolean): void {
   }
 }
 
-function decodeSlices(cursor: Cursor): SliceRow {
+function decodeSlices(cursor: Cursor, hasHits: boolean): SliceRow {
   const head = cursor.take(16);
   const columns = cursor.u32(head);
   const events = cursor.u32(head + 4);
@@ -60,12 +61,13 @@ function decodeSlices(cursor: Cursor): SliceRow {
   const row = numbers(columns);
   const column = new Uint16Array(buffer, cursor.take(2 * columns), columns);
   checkColumns(column, false);
+  const hit = hasHits ? new Uint8Array(buffer, cursor.take(columns), columns) : null;
   const start = wide ? new Float64Array(buffer, cursor.take(8 * events), events) : new Int32Array(buffer, cursor.take(4 * events), events);
   const duration = times(events);
   const eventName = numbers(events);
   const eventRow = numbers(events);
   const eventFlags = new Uint8Array(buffer, cursor.take(events), events);
-  return { columns, events, starting, busy, longest, count, name, row, column, start, duration, eventName, eventRow, eventFlags };
+  return { columns, events, starting, busy, longest, count, name, row, column, start, duration, eventName, eventRow, eventFlags, hit };
 }
 
 function decodeSeries(cursor: Cursor): CounterRow {
@@ -102,7 +104,7 @@ export function decodeTiles(buffer: ArrayBuffer, z: number, i: number): Tile[] {
     cursor.end = at + bytes;
     for (let r = 0; r < rows; r++) {
       if (tile.counter) tile.series.push(decodeSeries(cursor));
-      else tile.rows.push(decodeSlices(cursor));
+      else tile.rows.push(decodeSlices(cursor, (flags & HITS) !== 0));
     }
     cursor.at = at + bytes;
     cursor.end = buffer.byteLength;

@@ -2,7 +2,7 @@
 // drawing lists the tiles it would have needed, most urgent first, and these are requested.
 import { signal, type Signal } from "@preact/signals";
 import { segmentsOf } from "../draw/segments";
-import type { Tile, TraceId, TrackId } from "./model";
+import type { SearchQuery, Tile, TraceId, TrackId } from "./model";
 import { Pyramid } from "./pyramid";
 import type { Source } from "./source";
 
@@ -26,6 +26,7 @@ interface Entry {
   tile: Tile;
   used: number; // tick in which it was drawn last
   revision: number; // of the session, at the time of the request
+  search: string; // whose hits it has
 }
 
 interface Flight {
@@ -66,6 +67,8 @@ export class TileCache {
   private wants: Want[] = [];
   private wantedAt = -Infinity; // ms
   private revision = 0;
+  private search: SearchQuery | null = null; // tiles are loaded with its hits
+  private searchId = "";
   private tick = 0;
   private wakeAt = Infinity; // ms
   private readonly limitBytes: number;
@@ -129,6 +132,16 @@ export class TileCache {
     this.dispatch();
   }
 
+  // The search whose hits tiles have to say, null: none. Tiles without them are drawn until others are here.
+  setSearch(search: SearchQuery | null): void {
+    const id = search ? JSON.stringify(search) : "";
+    if (id === this.searchId) return;
+    this.search = search;
+    this.searchId = id;
+    for (const entries of this.tracks.values()) entries.each(({ tile }) => forgetHits(tile));
+    this.dispatch();
+  }
+
   // Another session, or tracks that were laid out anew: everything is forgotten.
   clear(): void {
     for (const flight of this.flights.values()) flight.abort.abort();
@@ -149,7 +162,8 @@ export class TileCache {
   private missing(want: Want): TrackId[] {
     return want.tracks.filter((track) => {
       const entry = this.ofTrack(want.trace, track, want.summary)?.get(want.z, want.i);
-      if (entry && ((entry.tile.exact && !entry.tile.absent) || entry.revision === this.revision)) return false;
+      const isCurrent = entry && ((entry.tile.exact && !entry.tile.absent) || entry.revision === this.revision);
+      if (isCurrent && (this.search === null || entry.search === this.searchId)) return false;
       for (const flight of this.flights.values()) if (flight.tracks.has(track) && sameTile(flight.want, want)) return false;
       return true;
     });
@@ -179,35 +193,36 @@ export class TileCache {
 
   private async fly(want: Want): Promise<void> {
     const id = flightId(want);
+    const { search, searchId } = this;
     const flight: Flight = { id, want, tracks: new Set(want.tracks), abort: new AbortController(), since: this.now(), wanted: true };
     this.flights.set(id, flight);
     this.requests++;
     this.wakeIn(SLOW_MS + 50);
     const revision = this.revision;
     try {
-      const tiles = await this.source.tiles(want.trace, want.z, want.i, want.tracks, want.summary, flight.abort.signal);
+      const tiles = await this.source.tiles(want.trace, want.z, want.i, want.tracks, want.summary, flight.abort.signal, search);
       if (this.flights.get(id) !== flight) return; // given up, the answer came all the same
       this.flights.delete(id);
       this.failures = 0;
-      for (const tile of tiles) if (flight.tracks.delete(tile.track)) this.put(want, tile, revision);
-      for (const track of flight.tracks) this.put(want, absentTile(want, track), revision);
+      for (const tile of tiles) if (flight.tracks.delete(tile.track)) this.put(want, tile, revision, searchId);
+      for (const track of flight.tracks) this.put(want, absentTile(want, track), revision, searchId);
       this.evict();
       this.assess();
     } catch (error) {
       if (this.flights.get(id) !== flight) return;
       this.flights.delete(id);
-      this.failed(want, error, revision);
+      this.failed(want, error, revision, searchId);
     }
     this.onChange();
     this.dispatch();
   }
 
   // A permanent refusal is not retried before the session's revision changes; others are, at growing intervals.
-  private failed(want: Want, error: unknown, revision: number): void {
+  private failed(want: Want, error: unknown, revision: number, search: string): void {
     const text = error instanceof Error ? error.message : String(error);
     const status = (error as { status?: number }).status ?? 0;
     if (status >= 400 && status < 500 && !AGAIN.includes(status)) {
-      for (const track of want.tracks) this.put(want, absentTile(want, track), revision);
+      for (const track of want.tracks) this.put(want, absentTile(want, track), revision, search);
     } else {
       this.failures++;
       this.again = this.now() + Math.min(RETRY_MAX_MS, RETRY_MS * 2 ** (this.failures - 1));
@@ -216,7 +231,8 @@ export class TileCache {
     this.health.value = { state: "failing", text };
   }
 
-  private put(want: Want, tile: Tile, revision: number): void {
+  private put(want: Want, tile: Tile, revision: number, search: string): void {
+    if (search !== this.searchId) forgetHits(tile);
     for (const row of tile.rows) segmentsOf(row, 2 ** tile.z); // now, not in the frame that draws it
     const key = numberOf(want.trace, tile.track, want.summary);
     let entries = this.tracks.get(key);
@@ -225,7 +241,7 @@ export class TileCache {
     if (old) this.bytes -= sizeOf(old.tile);
     // An estimate that was drawn so far stays until there is better.
     const keep = old && tile.absent && !old.tile.absent ? old.tile : tile;
-    entries.set(want.z, want.i, { tile: keep, used: this.tick, revision });
+    entries.set(want.z, want.i, { tile: keep, used: this.tick, revision, search });
     this.bytes += sizeOf(keep);
   }
 
@@ -273,6 +289,10 @@ function sameTile(a: Want, b: Want): boolean {
 
 function flightId(want: Want): string {
   return `${want.trace}/${want.z}/${want.i}/${want.summary ? "s" : "r"}/${want.tracks[0]}`;
+}
+
+function forgetHits(tile: Tile): void {
+  for (const row of tile.rows) row.hit = null;
 }
 
 function absentTile(want: Want, track: TrackId): Tile {

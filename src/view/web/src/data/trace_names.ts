@@ -22,6 +22,12 @@ export function labelsOf(traces: readonly TraceInfo[]): Map<TraceId, string> {
   }));
 }
 
+// What the devices of these traces are called: "GPU", "TPU"; "device" where they differ or no trace is open.
+export function deviceKindOf(traces: readonly TraceInfo[]): string {
+  const kinds = new Set(traces.map((trace) => trace.device_kind).filter(Boolean));
+  return kinds.size === 1 ? [...kinds][0] as string : "device";
+}
+
 // Tracks for display: a track without a parent has the label of its trace before its name, and its rank if it has none
 // of its own.
 export function withLabel(tracks: readonly TrackInfo[], label: string | undefined, rank: number | null = null): readonly TrackInfo[] {
@@ -52,7 +58,7 @@ export function withSection(tracks: readonly TrackInfo[], traces: number): reado
     end: ends(({ end }) => end).reduce<number | null>((most, at) => (most === null || at > most ? at : most), null),
     busy: devices.length === 1 ? devices[0].busy : null, collapsed: traces > OPEN_RANKS, draws: devices.map(({ id }) => id),
     detail: devices.length === 0 ? "Its processes and devices."
-      : `What its ${devices.length === 1 ? "GPU does" : "GPUs do, a row each"}: communication where nothing hides it, else compute and copies.`,
+      : `What its ${devices.length === 1 ? "device does" : "devices do, a row each"}: communication where nothing hides it, else compute and copies.`,
     ...(first.rank === undefined ? {} : { rank: first.rank }),
   };
   return [section, ...tracks.map((track) => (track.parent === null ? { ...track, parent: RANK_SECTION } : track))];

@@ -6,7 +6,7 @@ import type { SliceRow } from "../data/model";
 import type { Piece } from "./cover";
 import { withAlpha, type Rgba } from "./color";
 import type { Rects } from "./rects";
-import { firstBehind, segmentsOf, type Segments } from "./segments";
+import { HIT as IS_HIT, firstBehind, segmentsOf, type Segments } from "./segments";
 import { HIDDEN, type Tones } from "./tones";
 
 export interface LabelSpot {
@@ -82,14 +82,15 @@ export class RowPainter {
     if (high <= low) return;
     const x0 = (tileStart - box.from) * box.scale;
     const segments = segmentsOf(row, columnNs);
-    this.shares(segments, x0, low, high, box, tones);
-    if (segments.instants.length > 0) this.instants(segments, x0, low, high, box.scale, tones);
-    if (segments.longest * box.scale >= this.edgeWidth) this.slices(row, x0, low, high, box, tones);
+    const hits = tones.byEvent && row.hit !== null; // else names say it, or nothing does yet
+    this.shares(segments, hits, x0, low, high, box, tones);
+    if (segments.instants.length > 0) this.instants(segments, hits, x0, low, high, box.scale, tones);
+    if (segments.longest * box.scale >= this.edgeWidth) this.slices(row, hits, x0, low, high, box, tones);
   }
 
   // The inner loop of drawing: it runs for each column and slice in view, in each frame.
-  private shares(segments: Segments, x0: number, low: number, high: number, box: RowBox, tones: Tones): void {
-    const { from, until, share, name, count } = segments;
+  private shares(segments: Segments, hits: boolean, x0: number, low: number, high: number, box: RowBox, tones: Tones): void {
+    const { from, until, share, name, hit, count } = segments;
     const { scale } = box;
     const { table } = tones;
     const searching = tones.searching();
@@ -104,9 +105,10 @@ export class RowPainter {
       const id = name[k];
       let own = id < table.length ? table[id] : 0;
       if (own === 0) own = tones.of(id);
+      if (hits && hit[k] === 0) own = tones.faint(own);
       if (own === HIDDEN) continue;
       const p = a | 0;
-      if (searching && tones.isHit(id)) {
+      if (searching && (hits ? hit[k] === 1 : tones.isHit(id))) {
         this.flags[p] |= HIT;
         this.flagged = true;
       }
@@ -163,22 +165,24 @@ export class RowPainter {
     }
   }
 
-  private instants(segments: Segments, x0: number, low: number, high: number, scale: number, tones: Tones): void {
-    const { instants, instantName } = segments;
+  private instants(segments: Segments, hits: boolean, x0: number, low: number, high: number, scale: number, tones: Tones): void {
+    const { instants, instantName, instantHit } = segments;
     for (let k = 0; k < instants.length; k++) {
       const x = x0 + instants[k] * scale;
       if (x < low || x >= high) continue;
-      const tone = tones.of(instantName[k]);
+      const isHit = hits ? instantHit[k] === 1 : tones.isHit(instantName[k]);
+      const own = tones.of(instantName[k]);
+      const tone = hits && !isHit ? tones.faint(own) : own;
       if (tone === HIDDEN) continue;
       const p = x | 0;
-      this.flags[p] |= tones.searching() && tones.isHit(instantName[k]) ? MARK | HIT : MARK;
+      this.flags[p] |= isHit ? MARK | HIT : MARK;
       this.markTone[p] = tone;
       this.flagged = true;
     }
   }
 
   // Slices that are wide enough to be distinguishable.
-  private slices(row: SliceRow, x0: number, low: number, high: number, box: RowBox, tones: Tones): void {
+  private slices(row: SliceRow, hits: boolean, x0: number, low: number, high: number, box: RowBox, tones: Tones): void {
     const { start, duration, eventName, eventFlags } = row;
     const { scale } = box;
     for (let e = 0; e < start.length; e++) {
@@ -186,20 +190,22 @@ export class RowPainter {
       if (xs >= high) break;
       const xe = xs + duration[e] * scale;
       if (xe <= low || xe - xs < this.edgeWidth) continue;
-      const tone = tones.of(eventName[e]);
+      const isHit = hits ? (eventFlags[e] & IS_HIT) !== 0 : tones.isHit(eventName[e]);
+      const own = tones.of(eventName[e]);
+      const tone = hits && !isHit ? tones.faint(own) : own;
       if (tone === HIDDEN) continue;
-      this.wide(row, e, xs, xe, tone, tones, low, high, box, eventFlags[e]);
+      this.wide(row, e, xs, xe, tone, isHit, hits ? !isHit && tones.dimming : tones.dims(eventName[e]), low, high, box, eventFlags[e]);
     }
   }
 
   // Additional parts of a slice of some width: an edge at its start, a label, fading if its end is unknown.
-  private wide(row: SliceRow, e: number, xs: number, xe: number, tone: Rgba, tones: Tones, low: number, high: number, box: RowBox, flags: number): void {
+  private wide(row: SliceRow, e: number, xs: number, xe: number, tone: Rgba, isHit: boolean, dim: boolean, low: number, high: number, box: RowBox, flags: number): void {
     const y = Math.max(box.y, box.top);
     const height = box.y + box.height - y;
     if (height <= 0) return;
     // On the first pixel that it covers fully: a partly covered one has no full bar.
     if (xs >= low) this.marks.add(Math.ceil(xs), y, 1, height, darker(tone));
-    if (tones.isHit(row.eventName[e])) {
+    if (isHit) {
       const from = Math.floor(Math.max(low, xs));
       this.marks.add(from, y, Math.ceil(Math.min(high, xe)) - from, Math.min(2, height), box.hit);
     }
@@ -213,7 +219,7 @@ export class RowPainter {
     if (width < this.labelWidth) return;
     this.lastRow = row.eventRow[e];
     this.lastStart = xs;
-    if (box.y >= box.top) this.labels.push({ x: left, width, y: box.y, height: box.height, name: row.eventName[e], tone, dim: tones.dims(row.eventName[e]) });
+    if (box.y >= box.top) this.labels.push({ x: left, width, y: box.y, height: box.height, name: row.eventName[e], tone, dim });
   }
 
   end(box: RowBox): void {

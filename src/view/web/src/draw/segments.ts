@@ -8,10 +8,14 @@ export interface Segments {
   until: Float64Array;
   share: Float64Array; // 0 < share <= 1
   name: Uint32Array;
+  hit: Uint8Array; // of the search for which the row was loaded
   instants: Float64Array; // events of length 0: ns from the tile's start
   instantName: Uint32Array;
+  instantHit: Uint8Array;
   longest: number; // duration of the longest of the exact slices
 }
+
+export const HIT = 8; // flag of an event
 
 const made = new WeakMap<SliceRow, Segments>();
 
@@ -41,36 +45,42 @@ class Maker {
   readonly until: Float64Array;
   readonly share: Float64Array;
   readonly name: Uint32Array;
+  readonly hit: Uint8Array;
   readonly instants: Float64Array;
   readonly instantName: Uint32Array;
+  readonly instantHit: Uint8Array;
 
   constructor(most: number) {
     this.from = new Float64Array(most);
     this.until = new Float64Array(most);
     this.share = new Float64Array(most);
     this.name = new Uint32Array(most);
+    this.hit = new Uint8Array(most);
     this.instants = new Float64Array(most);
     this.instantName = new Uint32Array(most);
+    this.instantHit = new Uint8Array(most);
   }
 
-  add(from: number, until: number, share: number, name: number): void {
+  add(from: number, until: number, share: number, name: number, hit: number): void {
     const n = this.count++;
     this.from[n] = from;
     this.until[n] = until;
     this.share[n] = share;
     this.name[n] = name;
+    this.hit[n] = hit;
   }
 
-  mark(time: number, name: number): void {
+  mark(time: number, name: number, hit: number): void {
     const n = this.marks++;
     this.instants[n] = time;
     this.instantName[n] = name;
+    this.instantHit[n] = hit;
   }
 
   aggregate(row: SliceRow, k: number, columnNs: number): void {
     const at = row.column[k] * columnNs;
-    if (row.busy[k] > 0) this.add(at, at + columnNs, Math.min(1, row.busy[k] / columnNs), row.name[k]);
-    else if (row.count[k] > 0) this.mark(at, row.name[k]);
+    if (row.busy[k] > 0) this.add(at, at + columnNs, Math.min(1, row.busy[k] / columnNs), row.name[k], row.hit ? row.hit[k] : 0);
+    else if (row.count[k] > 0) this.mark(at, row.name[k], row.hit ? row.hit[k] : 0);
   }
 }
 
@@ -87,8 +97,9 @@ function make(row: SliceRow, columnNs: number): Segments {
   let k = 0;
   let counted = -Infinity; // end of the last aggregate column: it includes slices that start before that
   for (let e = 0; e < row.events; e++) {
+    const hit = (row.eventFlags[e] & HIT) >> 3;
     if (duration[e] === 0) {
-      maker.mark(start[e], eventName[e]);
+      maker.mark(start[e], eventName[e], hit);
       continue;
     }
     const end = start[e] + duration[e];
@@ -97,17 +108,18 @@ function make(row: SliceRow, columnNs: number): Segments {
     // The slice up to each aggregate column, then that column.
     for (; k < columns && column[k] * columnNs < end; k++) {
       const left = column[k] * columnNs;
-      if (left > a) maker.add(a, left, 1, eventName[e]);
+      if (left > a) maker.add(a, left, 1, eventName[e], hit);
       maker.aggregate(row, k, columnNs);
       counted = left + columnNs;
       a = Math.max(a, counted);
     }
-    if (a < end) maker.add(a, end, 1, eventName[e]);
+    if (a < end) maker.add(a, end, 1, eventName[e], hit);
   }
   for (; k < columns; k++) maker.aggregate(row, k, columnNs);
   const { count, marks } = maker;
   return {
     count, from: maker.from.slice(0, count), until: maker.until.slice(0, count), share: maker.share.slice(0, count),
-    name: maker.name.slice(0, count), instants: maker.instants.slice(0, marks), instantName: maker.instantName.slice(0, marks), longest,
+    name: maker.name.slice(0, count), hit: maker.hit.slice(0, count),
+    instants: maker.instants.slice(0, marks), instantName: maker.instantName.slice(0, marks), instantHit: maker.instantHit.slice(0, marks), longest,
   };
 }

@@ -12,6 +12,8 @@ export class Tones {
   table = new Uint32Array(1024); // 0: not worked out yet, of() does that
   private readonly hits: Uint8Array | null; // by name
 
+  private readonly faints = new Map<Rgba, Rgba>();
+
   constructor(
     private readonly trace: TraceId,
     private readonly names: Names,
@@ -20,6 +22,7 @@ export class Tones {
     private readonly changes: ReadonlyMap<string, string>, // for the colours by change
     hits: ReadonlySet<number> | null, // null: no search
     private readonly filter: "none" | "dim" | "hide",
+    readonly byEvent = false, // tiles say which events are hits, not names
   ) {
     this.hits = hits && bytesOf(hits);
   }
@@ -40,8 +43,22 @@ export class Tones {
     return this.hits !== null && this.filter === "dim" && this.hits[name] !== 1;
   }
 
+  // Of what is no hit: the tone of its name, dimmed or hidden.
+  faint(tone: Rgba): Rgba {
+    if (this.filter === "none") return tone;
+    if (this.filter === "hide") return HIDDEN;
+    let faint = this.faints.get(tone);
+    if (faint === undefined) this.faints.set(tone, (faint = mix(tone, this.theme.background, 0.78)));
+    return faint;
+  }
+
+  // Whether a label of an event that is no hit is dimmed.
+  get dimming(): boolean {
+    return this.filter === "dim";
+  }
+
   searching(): boolean {
-    return this.hits !== null;
+    return this.hits !== null || this.byEvent;
   }
 
   private make(name: number): Rgba {
@@ -49,9 +66,7 @@ export class Tones {
     const idle = info?.class === "idle" && info.category === ""; // as the server names them; no event of a trace is so called
     let tone = idle ? idleTone(info.text, this.by, this.theme) : !info ? this.theme.unknown
       : this.by === "change" ? changeTone(this.changes.get(info.text), this.theme) : toneOf(info, this.by, this.theme);
-    if (this.hits && this.filter !== "none" && !this.isHit(name)) {
-      tone = this.filter === "hide" ? HIDDEN : mix(tone, this.theme.background, 0.78);
-    }
+    if (this.hits && !this.isHit(name)) tone = this.faint(tone);
     // get() requests an unknown name: it is looked up again in the next frame, when the table is rebuilt.
     if (name < LIMIT) {
       if (name >= this.table.length) {

@@ -213,8 +213,8 @@ export class View {
     if (!tones) {
       const { state, names } = this.app;
       const result = searching ? state.results.value.get(trace) : undefined;
-      const hits = result ? namesFound(result) : null; // not searched yet: nothing is dimmed
-      tones = new Tones(trace, names, this.colors, state.colorBy.value, state.changes.value, hits, state.filter.value);
+      const hits = result && !result.by_event ? namesFound(result) : null; // not searched yet: nothing is dimmed
+      tones = new Tones(trace, names, this.colors, state.colorBy.value, state.changes.value, hits, state.filter.value, result?.by_event);
       this.tones.set(trace, tones);
     }
     return tones;

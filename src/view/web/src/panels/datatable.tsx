@@ -7,7 +7,7 @@ export interface Column<R> {
   id: string;
   title: string;
   hint?: string;
-  width?: number; // px of letters of the usual size; without it the column takes the remaining width
+  width?: number; // px of letters of the usual size, more if the title needs it; without it the column takes the remaining width
   right: boolean; // numbers
   value(row: R): number | string; // what it sorts by
   cell(row: R): ComponentChildren;
@@ -17,6 +17,9 @@ export interface Sort {
   id: string;
   down: boolean;
 }
+
+// No title is cut: so much for each letter, and for the arrow.
+const widthOf = (width: number, title: string): number => Math.max(width, title.length * 7 + 26);
 
 const rowHeight = (): number => scaled(22); // as .grid td in panels.css
 const SPARE = 8; // rows above and below the view
@@ -99,9 +102,9 @@ export function DataTable<R>(props: {
   }, [end, sorted.length]);
   return (
     <div class="grid" ref={box} onScroll={measure} tabIndex={0} role="region" aria-label={props.label}>
-      <table aria-rowcount={sorted.length + 1} aria-label={props.label} style={least ? { minWidth: rem(columns.reduce((sum, { width }) => sum + (width ?? least), 0)) } : {}}>
+      <table aria-rowcount={sorted.length + 1} aria-label={props.label} style={least ? { minWidth: rem(columns.reduce((sum, column) => sum + (column.width ? widthOf(column.width, column.title) : least), 0)) } : {}}>
         <colgroup>
-          {columns.map((column) => <col key={column.id} style={column.width ? { width: rem(column.width) } : {}} />)}
+          {columns.map((column) => <col key={column.id} style={column.width ? { width: rem(widthOf(column.width, column.title)) } : {}} />)}
         </colgroup>
         <Head columns={columns} sort={sort} onSort={props.onSort} />
         <tbody>

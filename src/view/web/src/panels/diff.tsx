@@ -109,7 +109,7 @@ async function goToRow(app: App, row: Fields, pair: readonly DiffStep[], before:
       uncover(app, trackKey(track.trace, track.id));
       scrollTo(app, trackKey(track.trace, track.id), 0);
     }
-    say(app, tracks.length > 0 ? "The tracks idle show it." : "There is no idle time of a GPU.");
+    say(app, tracks.length > 0 ? "The tracks idle show it." : "There is no idle time of a device.");
     return;
   }
   const found: EventRef[] = [];

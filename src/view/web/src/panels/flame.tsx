@@ -10,19 +10,19 @@ import { FlamePicture } from "./flame_picture";
 import { formatBytesExact, formatCount, formatDuration, formatPercent, formatShort, plural } from "../format";
 import type { FlameResult, TraceId } from "../data/model";
 import { mergeFlames } from "./flame_merge";
-import { offsetOf, traceName } from "../tools/navigate";
+import { deviceKind, offsetOf, traceName } from "../tools/navigate";
 import { Choice, Waiting } from "./parts";
 import { useRequest } from "../data/request";
 import { ScopeBar, currentScope } from "./scope_bar";
 
-const OF = [
-  ["auto", "GPU time, if there is any"], ["gpu-time", "GPU time"], ["cpu-time", "CPU time"], ["cpu-self", "CPU time without children"],
+const ofKind = (kind: string) => [
+  ["auto", `${kind} time, if there is any`], ["gpu-time", `${kind} time`], ["cpu-time", "CPU time"], ["cpu-self", "CPU time without children"],
   ["launches", "launches"], ["bytes", "bytes copied"], ["samples", "samples"],
 ] as const;
 const BY = [
   ["nothing", "nothing"], ["device", "device"], ["stream", "stream"], ["thread", "thread"], ["step", "step"], ["name", "name only"],
 ] as const;
-type Of = (typeof OF)[number][0];
+type Of = ReturnType<typeof ofKind>[number][0];
 type By = (typeof BY)[number][0];
 
 const chosenOf = signal<Of>("auto");
@@ -60,7 +60,7 @@ export function FlamePanel({ app }: { app: App }): JSX.Element {
             options={[...traces.map((each) => [String(each.id), traceName(app, each.id)] as const), ["all", "all, a frame for each"] as const]}
             onChange={(value) => setChosen(value === "all" ? "all" : Number(value))} />
         )}
-        <Choice label="Width of a frame" value={of} options={OF} onChange={(value) => { chosenOf.value = value; }} />
+        <Choice label="Width of a frame" value={of} options={ofKind(deviceKind(app))} onChange={(value) => { chosenOf.value = value; }} />
         <Choice label="Split by" value={by} options={BY} onChange={(value) => { chosenBy.value = value; }} />
         <ScopeBar app={app} scope={scope} allTracks />
       </div>
@@ -101,7 +101,7 @@ function Flame({ app, result }: { app: App; result: FlameResult }): JSX.Element 
           </label>
           {matches && <span>{result.left_out > 0 && "at least "}{part(flameMatched(root, matches))}</span>}
           <span class="dim">
-            {OF.find(([of]) => of === result.of)?.[1] ?? result.of}: <span title={formatWeight(result.total, result.unit)}>{shortWeight(result.total, result.unit)}</span>
+            {ofKind(deviceKind(app)).find(([of]) => of === result.of)?.[1] ?? result.of}: <span title={formatWeight(result.total, result.unit)}>{shortWeight(result.total, result.unit)}</span>
             {result.no_stack > 0 && `, ${part(result.no_stack)} has no stack`}
             {result.left_out > 0 && `, ${plural(result.left_out, "frame")} too small to be drawn, in the table by name`}
           </span>

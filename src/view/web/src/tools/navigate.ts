@@ -4,7 +4,7 @@ import type { App, Core } from "../app";
 import { formatCount, plural } from "../format";
 import type { EventRef, TraceId, TrackInfo } from "../data/model";
 import { isAbort, messageOf } from "../data/request";
-import { nameBelow } from "../data/trace_names";
+import { deviceKindOf, nameBelow } from "../data/trace_names";
 import { trackKey, type Range, type TrackKey } from "../state";
 import { isCollapsed, keyOf, setCollapsed } from "../tracks/actions";
 import { isFilter } from "../tracks/filter";
@@ -24,6 +24,11 @@ export function traceName(app: App, trace: TraceId): string {
   const info = app.state.session.value?.traces.find((each) => each.id === trace);
   if (!info) return `trace ${trace}`;
   return info.rank === null || info.rank === undefined ? info.name : `rank ${info.rank}: ${info.name}`;
+}
+
+// What the devices of a trace are called, without one those of all open traces.
+export function deviceKind(app: Core, trace?: TraceId): string {
+  return deviceKindOf((app.state.session.value?.traces ?? []).filter(({ id }) => trace === undefined || id === trace));
 }
 
 // A table of ten thousand rows needs ten thousand lookups: the tracks by key, made once for each list.

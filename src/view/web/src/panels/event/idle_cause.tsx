@@ -1,4 +1,4 @@
-// Why a GPU is idle in a gap: the cause and the host's part as `heddle report idle` has them, and what ended the gap.
+// Why a device is idle in a gap: the cause and the host's part as `heddle report idle` has them, and what ended the gap.
 import type { JSX } from "preact";
 import type { App } from "../../app";
 import type { DerivedDetail, EventDetail, ReportAnswer, TraceId } from "../../data/model";
@@ -12,7 +12,7 @@ import { editor } from "./editor";
 import { EditorLink, lineTitle, sourceFrame, whereText } from "./stack";
 
 const CAUSES: Record<string, string> = {
-  host: "the host had not launched anything yet", sync: "the host waited for the GPU", launch: "the launch was under way",
+  host: "the host had not launched anything yet", sync: "the host waited for the device", launch: "the launch was under way",
   dependency: "it waited for an event of another queue", transfer: "another device sent or copied", device: "nothing that is recorded: work was queued",
 };
 

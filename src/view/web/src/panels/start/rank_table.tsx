@@ -5,6 +5,7 @@ import { useMemo, useState } from "preact/hooks";
 import type { App } from "../../app";
 import type { ReportAnswer, Session } from "../../data/model";
 import { useRequest } from "../../data/request";
+import { deviceKindOf } from "../../data/trace_names";
 import { formatCount, formatDuration, formatShort, plural } from "../../format";
 import { DataTable, type Column, type Sort } from "../datatable";
 import { Waiting } from "../parts";
@@ -74,8 +75,9 @@ export function RankTable({ app, onOpen }: { app: App; onOpen: (rank: number) =>
   const rows = useMemo(() => (stragglers.value && imbalance.value
     ? ranksOf(recordsOf(stragglers.value.tables, "stragglers"), recordsOf(imbalance.value.tables, "ranks")) : []), [stragglers.value, imbalance.value]);
   const extremes = useMemo(() => extremesOf(imbalance.value ? recordsOf(imbalance.value.tables, "imbalance") : []), [imbalance.value]);
+  const traces = app.state.session.value?.traces ?? [];
   const go = (row: RankRow): (() => void) | null => {
-    const trace = app.state.session.value?.traces.find((each) => each.rank !== null && each.rank === row.rank);
+    const trace = traces.find((each) => each.rank !== null && each.rank === row.rank);
     const track = trace && app.state.tracks.value.find((each) => each.trace === trace.id && each.role === "device" && (row.device === null || each.device === undefined || each.device === row.device));
     const { rank } = row;
     return track ? () => showTrack(app, track) : app.state.session.value?.job && !trace && rank !== null ? () => onOpen(rank) : null;
@@ -84,7 +86,7 @@ export function RankTable({ app, onOpen }: { app: App; onOpen: (rank: number) =>
     const time = (ns: number | null): JSX.Element => (ns === null ? <>–</> : <span title={formatDuration(ns)}>{formatShort(ns)}</span>);
     return [
       { id: "rank", title: "Rank", right: false, value: (row) => row.rank ?? Infinity, cell: (row) => {
-        const text = `${row.rank === null ? "?" : `rank ${row.rank}`}${row.device === null ? "" : `, GPU ${row.device}`}`;
+        const text = `${row.rank === null ? "?" : `rank ${row.rank}`}${row.device === null ? "" : `, ${deviceKindOf(traces.filter(({ rank }) => rank === row.rank))} ${row.device}`}`;
         const show = go(row);
         return <>{stands(row) && <Outlier what={`late far more than the others: z ${row.z?.toFixed(1)}`} />}{show ? <button type="button" class="link" title={`${text}\nClick: to its tracks${app.state.session.value?.job ? ", in the step in which it is latest" : ""}`} onClick={show}>{text}</button> : text}</>;
       } },

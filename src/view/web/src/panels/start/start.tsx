@@ -6,7 +6,7 @@ import type { App } from "../../app";
 import type { ReportAnswer, TraceId, TraceInfo, TrackInfo } from "../../data/model";
 import { useRequest } from "../../data/request";
 import { formatCount, formatDuration, formatPercent, formatShort, plural } from "../../format";
-import { goToId, offsetOf, scrollTo, showRange, traceName, uncover } from "../../tools/navigate";
+import { deviceKind, goToId, offsetOf, scrollTo, showRange, traceName, uncover } from "../../tools/navigate";
 import { say } from "../../tools/select_actions";
 import { trackKey } from "../../state";
 import { Choice, Fact, Facts, Waiting } from "../parts";
@@ -60,7 +60,7 @@ function Summary({ app, trace }: { app: App; trace: TraceInfo }): JSX.Element {
     <div class="startcolumns">
       <section aria-label="Summary" class="startside">
         <About app={app} trace={trace} trust={trust ?? ""} info={info.value} steps={lists} />
-        {devices.length > 0 && <h4>Where the time goes <span class="dim">of the GPU, from its first activity to its last</span></h4>}
+        {devices.length > 0 && <h4>Where the time goes <span class="dim">of the {trace.device_kind}, from its first activity to its last</span></h4>}
         {devices.map((device) => <Device key={`${device.device} ${device.process}`} app={app} trace={trace.id} device={device} alone={devices.length === 1} />)}
         {devices.length === 0 && <p class="hint">No GPU activity is in this trace. <button type="button" class="small" onClick={() => { app.state.tab.value = "flame"; }}>Show its flame graph</button></p>}
         <Findings app={app} trace={trace.id} findings={recordsOf(tables, "findings")} />
@@ -89,7 +89,7 @@ function About({ app, trace, trust, info, steps }: { app: App; trace: TraceInfo;
     <Facts>
       <Fact title="Trust"><span class={isDoubted ? "warn" : ""}>{isDoubted && <span role="img" aria-label="Problem: ">⚠ </span>}{trust}</span></Fact>
       <Fact title="File"><bdi>{trace.name}</bdi>{trace.part && ` (only the ${trace.part})`} <span class="dim">{file && (textOf(file, "producer") || textOf(file, "format"))}</span></Fact>
-      {gpus.length > 0 && <Fact title="GPU"><bdi>{gpus.join(", ")}</bdi></Fact>}
+      {gpus.length > 0 && <Fact title={trace.device_kind ?? "Device"}><bdi>{gpus.join(", ")}</bdi></Fact>}
       {file && numberOf(file, "rank") !== null && <Fact title="Rank">{numberOf(file, "rank")}{world !== null && ` of ${formatCount(world)}`}</Fact>}
       <Fact title="Span"><span title={formatDuration(trace.span_ns)}>{formatShort(trace.span_ns)}</span></Fact>
       {median && slowest && (
@@ -127,7 +127,7 @@ function partAction(app: App, trace: TraceId, part: Part, device: number | null,
 }
 
 function Device({ app, trace, device, alone }: { app: App; trace: TraceId; device: DeviceParts; alone: boolean }): JSX.Element {
-  const name = device.device === null ? device.process || "GPU" : `GPU ${device.device}`;
+  const name = device.device === null ? device.process || deviceKind(app, trace) : `${deviceKind(app, trace)} ${device.device}`;
   return (
     <div class="device">
       {!alone && <div class="dim"><bdi>{name}</bdi></div>}
@@ -152,6 +152,7 @@ function chooseStep(app: App, trace: TraceId, step: Step): void {
 
 function Steps({ app, trace, lists, how }: { app: App; trace: TraceId; lists: Step[][]; how: Record<string, string> }): JSX.Element {
   const [device, setDevice] = useState(0);
+  const kind = deviceKind(app, trace);
   const steps = lists[device] ?? lists[0] ?? [];
   const median = useMemo(() => medianStep(steps), [steps]);
   const shown = shownStep.value;
@@ -160,12 +161,12 @@ function Steps({ app, trace, lists, how }: { app: App; trace: TraceId; lists: St
   const onPart = useCallback((step: Step, part: Part) => partAction(app, trace, part, step.device, { from: step.start, until: step.start + lengthOf(step) }), [app, trace, app.state.tracks.value]);
   return (
     <section aria-label="Steps" class="startsteps">
-      <h4>Steps <span class="dim">the outline is the step's duration, the colours are what the GPU does in it</span>
-        {lists.length > 1 && <Choice label="of" value={String(device)} options={lists.map((list, k) => [String(k), `GPU ${list[0]?.device ?? "?"}`] as const)} onChange={(k) => setDevice(Number(k))} />}
+      <h4>Steps <span class="dim">the outline is the step's duration, the colours are what the {kind} does in it</span>
+        {lists.length > 1 && <Choice label="of" value={String(device)} options={lists.map((list, k) => [String(k), `${kind} ${list[0]?.device ?? "?"}`] as const)} onChange={(k) => setDevice(Number(k))} />}
       </h4>
-      <StepStrip steps={steps} chosen={chosen} onChoose={onChoose} />
+      <StepStrip kind={kind} steps={steps} chosen={chosen} onChoose={onChoose} />
       {chosen && median && <StepChange key={`${chosen.start}`} app={app} trace={trace} step={chosen} median={median} how={how} onChoose={onChoose} />}
-      <div class="stepgrid" style={{ height: gridHeight(steps.length) }}><StepTable steps={steps} chosen={chosen} onChoose={onChoose} onPart={onPart} /></div>
+      <div class="stepgrid" style={{ height: gridHeight(steps.length) }}><StepTable kind={kind} steps={steps} chosen={chosen} onChoose={onChoose} onPart={onPart} /></div>
     </section>
   );
 }

@@ -6,6 +6,7 @@ import { moveFocus } from "../../bar/roving";
 import type { ReportTable, TraceId } from "../../data/model";
 import { useRequest } from "../../data/request";
 import { formatDuration, formatPercent, formatShort } from "../../format";
+import { deviceKind } from "../../tools/navigate";
 import { DataTable, type Column, type Sort } from "../datatable";
 import { Choice, Waiting } from "../parts";
 import { partsText } from "./breakdown_bar";
@@ -20,12 +21,13 @@ export const gridHeight = (rows: number): string => `${Math.min(rows, 10) * 22 +
 export const signed = (ns: number): string => (ns === 0 ? "0" : `${ns > 0 ? "+" : "−"}${formatShort(Math.abs(ns))}`);
 
 interface StripProps {
+  kind: string; // of the device: "GPU"
   steps: readonly Step[];
   chosen: Step | null;
   onChoose: (step: Step) => void;
 }
 
-export function StepStrip({ steps, chosen, onChoose }: StripProps): JSX.Element {
+export function StepStrip({ kind, steps, chosen, onChoose }: StripProps): JSX.Element {
   const strip = useRef<HTMLDivElement>(null);
   const bars = useMemo(() => barsOf(steps, MOST_BARS), [steps]);
   const highest = bars.reduce((most, { step }) => Math.max(most, lengthOf(step), step.span), 1);
@@ -33,7 +35,7 @@ export function StepStrip({ steps, chosen, onChoose }: StripProps): JSX.Element 
   return (
     <div class="stepstrip" role="toolbar" aria-label={`Steps by duration, ${steps.length}`} ref={strip} onKeyDown={(event) => moveFocus(event, strip.current, "button")}>
       {bars.map(({ step, of }, k) => {
-        const title = `${step.name}${of > 1 ? `, the longest of ${of}` : ""}: ${formatShort(lengthOf(step))}; GPU window ${formatShort(step.span)}: ${partsText(step)}`;
+        const title = `${step.name}${of > 1 ? `, the longest of ${of}` : ""}: ${formatShort(lengthOf(step))}; ${kind} window ${formatShort(step.span)}: ${partsText(step)}`;
         return (
           <button key={k} type="button" class="step" title={`${title}\nClick: show it, and what is different`} aria-label={title} aria-pressed={step === chosen}
             tabIndex={k === Math.max(0, at) ? 0 : -1} onClick={() => onChoose(step)}>
@@ -50,12 +52,12 @@ export function StepStrip({ steps, chosen, onChoose }: StripProps): JSX.Element 
 }
 
 // `onPart`: shows that part of the step's time on the tracks; null: the trace has no such track.
-export function StepTable({ steps, chosen, onChoose, onPart }: StripProps & { onPart: (step: Step, part: Part) => (() => void) | null }): JSX.Element {
+export function StepTable({ kind, steps, chosen, onChoose, onPart }: StripProps & { onPart: (step: Step, part: Part) => (() => void) | null }): JSX.Element {
   const [sort, setSort] = useState<Sort>({ id: "start", down: false });
   const columns = useMemo<Column<Step>[]>(() => {
     const median = medianStep(steps);
     const parts = PARTS.map(([part, title]): Column<Step> => ({
-      id: part, title, hint: `${title} on the GPU, and its share of the step's span there`, width: part === "exposed_communication" ? 190 : 124, right: true,
+      id: part, title, hint: `${title} on the ${kind}, and its share of the step's span there`, width: part === "exposed_communication" ? 190 : 124, right: true,
       value: (step) => step.parts[part],
       cell: (step) => {
         const text = `${formatShort(step.parts[part])} ${step.span > 0 ? formatPercent(step.parts[part] / step.span) : ""}`;
@@ -69,15 +71,14 @@ export function StepTable({ steps, chosen, onChoose, onPart }: StripProps & { on
       ...parts,
       { id: "against", title: "Against the median", hint: "Its duration minus that of the median step", width: 148, right: true,
         value: (step) => lengthOf(step) - (median ? lengthOf(median) : 0), cell: (step) => signed(lengthOf(step) - (median ? lengthOf(median) : 0)) },
-      { id: "span", title: "GPU window", hint: "From the last GPU activity of the step before to its own last; the classes add up to it", width: 106, right: true, value: (step) => step.span, cell: (step) => <span title={formatDuration(step.span)}>{formatShort(step.span)}</span> },
+      { id: "span", title: `${kind} window`, hint: "From the last GPU activity of the step before to its own last; the classes add up to it", width: 106, right: true, value: (step) => step.span, cell: (step) => <span title={formatDuration(step.span)}>{formatShort(step.span)}</span> },
       { id: "start", title: "Start", width: 100, right: true, value: (step) => step.start, cell: (step) => <span title={formatDuration(step.start)}>{formatShort(step.start)}</span> },
     ];
-  }, [steps, onPart, onChoose]);
+  }, [kind, steps, onPart, onChoose]);
   return <DataTable label="Steps" columns={columns} rows={steps} sort={sort} onSort={setSort} least={64} marked={(step) => step === chosen} onRow={(step) => () => onChoose(step)} />;
 }
 
-const BY = [["gpu", "operators, GPU time"], ["cpu", "operators, own CPU time"], ["kernels", "kernels"]] as const;
-type By = (typeof BY)[number][0];
+type By = "gpu" | "cpu" | "kernels";
 const REPORTS: Record<By, { report: string; options: Record<string, string>; name: string; value: string }> = {
   gpu: { report: "operators", options: { by: "step" }, name: "name", value: "gpu_self" },
   cpu: { report: "operators", options: { by: "step" }, name: "name", value: "cpu_self" },
@@ -94,6 +95,7 @@ const CHANGES: Column<Change>[] = [
 // What the step has more and less than the median one.
 // `how`: options of the reports that say what a step is.
 export function StepChange({ app, trace, step, median, how, onChoose }: { app: App; trace: TraceId; step: Step; median: Step; how: Record<string, string>; onChoose: (step: Step) => void }): JSX.Element {
+  const kind = deviceKind(app, trace);
   const [by, setBy] = useState<By>("gpu");
   const [sort, setSort] = useState<Sort>({ id: "", down: true });
   const { report, options, name, value } = REPORTS[by];
@@ -104,15 +106,15 @@ export function StepChange({ app, trace, step, median, how, onChoose }: { app: A
   return (
     <section class="stepchange" aria-label={`${step.name} against the median step`} aria-busy={asked.loading}>
       <h4><bdi>{step.name}</bdi> <span class="dim">{formatShort(lengthOf(step))}{step === median ? ", the median step" : <>, {signed(change)} against the median step, <button type="button" class="link" onClick={() => onChoose(median)}><bdi>{median.name}</bdi></button></>}</span></h4>
-      <p class="changes" title="On the GPU: from its last activity of the step before to its last of this step. A first step begins with its first.">
-        <span>GPU window <b>{step === median ? formatShort(step.span) : signed(step.span - median.span)}</b></span>
+      <p class="changes" title={`On the ${kind}: from its last activity of the step before to its last of this step. A first step begins with its first.`}>
+        <span>{kind} window <b>{step === median ? formatShort(step.span) : signed(step.span - median.span)}</b></span>
         {PARTS.map(([part, title]) => (
           <span key={part}><span class={`swatch class-${part}`} aria-hidden="true" />{title} <b>{step === median ? formatShort(step.parts[part]) : signed(step.parts[part] - median.parts[part])}</b></span>
         ))}
       </p>
       {step !== median && (
         <>
-          <Choice label="By" value={by} options={BY} onChange={setBy} />
+          <Choice label="By" value={by} options={[["gpu", `operators, ${kind} time`], ["cpu", "operators, own CPU time"], ["kernels", "kernels"]]} onChange={setBy} />
           {asked.error || !asked.value ? <Waiting asked={asked} what="the difference" />
             : changes.length === 0 ? <p class="hint">{by === "kernels" ? "No kernel was launched in these steps." : "The trace has no operators in these steps: look at kernels."}</p>
             : <div class="changegrid" style={{ height: gridHeight(changes.length) }}><DataTable label="Difference to the median step" columns={CHANGES} rows={changes} sort={sort} onSort={setSort} /></div>}
