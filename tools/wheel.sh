@@ -35,7 +35,7 @@ rm -rf "$out" build/wheel-doc
 mkdir -p "$out/raw"
 tools/licences.sh build/wheel-doc "${cross:-$(uname -m)}"
 pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir "$out/raw" "$@" \
-    -Cbuild-dir="build/wheel-build${cross:+-$cross}" -Csetup-args=-Dprefer_static=true -Csetup-args=-Dline_editing=disabled -Csetup-args=-Dmpi=disabled -Csetup-args=-Dportable=true -Csetup-args="-Dc_link_args=-B$glibc/ -L$glibc" -Cinstall-args=--strip .
+    -Cbuild-dir="build/wheel-build${cross:+-$cross}" -Csetup-args=-Dprefer_static=true -Csetup-args=-Dline_editing=disabled -Csetup-args=-Dportable=true -Csetup-args="-Dc_link_args=-B$glibc/ -L$glibc" -Cinstall-args=--strip .
 auditwheel repair --wheel-dir "$out" "$out"/raw/*.whl >"$out/audit" 2>&1 || { cat "$out/audit" >&2; exit 1; }
 rm -r "$out/raw" build/wheel-doc
 for wheel in "$out"/*.whl; do

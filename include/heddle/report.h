@@ -188,16 +188,22 @@ hd_status hd_report_run(hd_report *out, const char *name, const hd_report_input 
 
 /* ---- reports as files ---- */
 
+/* "Part": one report of one input.
+ *
+ *   JSON               one part: {"path", "report", each table by its name, "trust"}; several parts: an array of these
+ *   CSV, PARQUET       the first table; takes one part only
+ *   DOT                a drawing for Graphviz, if the report has one (topology); takes one part only
+ *   MARKDOWN           all tables
+ *   HTML               one self-contained page of at most 1 MB; rows left out for that are counted. The parts `info` and
+ *                      `summary` of each path give it a headline and findings; `timeline` and hd_flame_report give it
+ *                      pictures; parts of a job, which come first, are about all paths */
 typedef enum hd_report_format {
-    HD_REPORT_JSON =
-        1,         /* one part: {"path", "report", each table by its name, "trust"}; several parts: an array of these */
-    HD_REPORT_CSV, /* the first table of the only part */
+    HD_REPORT_JSON = 1,
+    HD_REPORT_CSV,
     HD_REPORT_MARKDOWN,
-    HD_REPORT_HTML, /* one self-contained page of at most 1 MB; rows left out for that are counted. The parts `info` and
-                       `summary` of each path give it a headline and findings; `timeline` and hd_flame_report give it
-                       pictures; parts of a job, which come first, are about all paths */
-    HD_REPORT_PARQUET, /* the first table of the only part */
-    HD_REPORT_DOT,     /* a drawing for Graphviz of the only part, if its report has one: topology */
+    HD_REPORT_HTML,
+    HD_REPORT_PARQUET,
+    HD_REPORT_DOT,
 } hd_report_format;
 
 /* One report of one input. Everything is borrowed. */
@@ -214,9 +220,9 @@ hd_status hd_report_print(hd_sink sink, hd_report_format format, const hd_report
 /* The format that hd_report_write chooses for a path: .json, .csv, .md, .html and .dot, also compressed; .parquet, as a
  * file or, with a trailing slash, as a folder. 0: no such format, or another folder. */
 hd_report_format hd_report_format_of(const char *path);
-/* Write into a file, in the format of its extension; the file appears whole or not at all. If `path` ends with a slash:
- * into a folder with a file TABLE.csv for each table of the only part, or TABLE.parquet if that is the format. "-" is
- * standard output. Errors: IO; those of hd_report_print. */
+/* Write into a file, in the format of its extension; the file appears whole or not at all. A path that ends with a slash
+ * is a folder, for one part only: each table becomes a file, TABLE.csv or TABLE.parquet by the format. "-" is standard
+ * output. Errors: IO; those of hd_report_print. */
 hd_status hd_report_write(const char *path, hd_report_format format, const hd_report_part *parts, size_t count,
                           hd_error *err);
 

@@ -228,6 +228,9 @@ bool cli_global_applies(const cli_option *option, const cli_command *command);
  * operand, or at the first option that run->unnamed has and heddle itself has not. Returns how many arguments were used, or -1 with run->err set. */
 int cli_parse(cli_run *run, void *options, const char *const *argv, int count);
 
+/* Whether the command (NULL: heddle itself) has the option, or all flags, of a word such as --all or -qn3. */
+bool cli_has_option(const cli_command *command, const char *word);
+
 /* Whether the option takes no value. */
 bool cli_is_flag(const cli_option *option);
 

@@ -176,8 +176,7 @@ static bool find_option(found_option *out, cli_run *run, void *options, const ch
     return false;
 }
 
-/* Whether the command (NULL: heddle itself) has the option, or all flags, of a word. */
-static bool has_option(const cli_command *command, const char *word)
+bool cli_has_option(const cli_command *command, const char *word)
 {
     cli_run run = {.command = command};
     found_option found;
@@ -316,7 +315,7 @@ int cli_parse(cli_run *run, void *options, const char *const *argv, int count)
             only_operands = only_operands || run->command->operands_are_command;
         } else if (strcmp(word, "--") == 0) {
             only_operands = true;
-        } else if (!run->command && run->unnamed && !has_option(NULL, word) && has_option(run->unnamed, word)) {
+        } else if (!run->command && run->unnamed && !cli_has_option(NULL, word) && cli_has_option(run->unnamed, word)) {
             return at;
         } else if (word[1] == '-') {
             used = parse_long(run, options, argv + at, count - at);

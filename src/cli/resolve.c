@@ -45,6 +45,15 @@ static bool names_reports(const char *word)
     return hd_report_about_find(name) != NULL;
 }
 
+/* Whether there is an option that the report command alone has: `heddle check -o FILE` means `heddle report check`. */
+static bool needs_report(const cli_command *command, const cli_command *report, const char *const *words, int count)
+{
+    for (int i = 0; i < count && strcmp(words[i], "--") != 0; i++)
+        if (words[i][0] == '-' && words[i][1] && !cli_has_option(command, words[i]) && cli_has_option(report, words[i]))
+            return true;
+    return false;
+}
+
 cli_asked cli_resolve(const char *const *words, int count)
 {
     const char *word = words[0];
@@ -55,7 +64,8 @@ cli_asked cli_resolve(const char *const *words, int count)
     const cli_command *below = count > 1 ? find(word, words[1]) : NULL;
     if (below) return (cli_asked){.command = below, .used = 2};
     const cli_command *command = find(NULL, word);
-    if (command) return (cli_asked){.command = command, .used = 1};
+    if (command && !(names_reports(word) && needs_report(command, report, words + 1, count - 1)))
+        return (cli_asked){.command = command, .used = 1};
     if (names_reports(word)) return (cli_asked){.command = report, .report = word, .used = 1};
     if (word[0] == '-' || access(word, F_OK) == 0) return (cli_asked){.command = report};
     return (cli_asked){0};
@@ -67,7 +77,7 @@ void cli_unknown_command(cli_run *run, const char *word)
     unsigned distance = UINT_MAX;
     for (size_t i = 0; i < FOREIGN_COUNT; i++) {
         if (strcmp(word, foreign[i].word) != 0) continue;
-        cli_usage_error(run, "heddle has no command '%s': %s", word, foreign[i].advice);
+        cli_usage_error(run, "there is no command '%s': %s", word, foreign[i].advice);
         return;
     }
     for (const cli_command *const *command = cli_commands; *command; command++)
