@@ -12,7 +12,7 @@
 
 const char *hd_node_kind_name(hd_node_kind kind)
 {
-    static const char *const names[] = {"gap", "host", "sync", "work", "loading"};
+    static const char *const names[] = {"gap", "host", "sync", "work", "loading", "unrecorded"};
     return names[kind];
 }
 
@@ -238,6 +238,7 @@ static void find_span(hd_graph *g)
 
 static void free_maker(graph_maker *m)
 {
+    gpu_capture_windows_deinit(&m->windows);
     free(m->thread_of);
     free(m->queue_of);
     free(m->ranks);

@@ -6,6 +6,7 @@
 
 #include "heddle/analysis/graph.h"
 #include "model/roles/sync_calls.h"
+#include "model/scope/recorded.h"
 
 /* The class of a slice by its name: an hd_sync_kind, a call about events, or data loading. */
 enum { CALL_RECORD = HD_SYNC_KINDS, CALL_WAIT, CALL_LOADING };
@@ -39,12 +40,13 @@ typedef struct graph_maker {
     uint64_t large;
     uint32_t *thread_of, *queue_of; /* by track: lane, HD_NONE */
     int64_t *ranks;                 /* by track */
-    uint8_t *calls_of;              /* by string: hd_sync_kind, CALL_… */
-    uint32_t first_work;            /* node */
-    uint32_t *nodes_of;             /* by work: its node */
-    uint32_t *firsts;               /* by row of the slice table: its first node, HD_NONE; NULL: not computed yet */
-    int64_t *launched;              /* by node of a queue minus first_work: the latest start of a launch up to it */
-    graph_call *calls;              /* by rank, id and start once nodes are made */
+    gpu_capture_windows windows;
+    uint8_t *calls_of;   /* by string: hd_sync_kind, CALL_… */
+    uint32_t first_work; /* node */
+    uint32_t *nodes_of;  /* by work: its node */
+    uint32_t *firsts;    /* by row of the slice table: its first node, HD_NONE; NULL: not computed yet */
+    int64_t *launched;   /* by node of a queue minus first_work: the latest start of a launch up to it */
+    graph_call *calls;   /* by rank, id and start once nodes are made */
     size_t call_count, call_capacity;
     uint32_t *told; /* rows of slices that describe waits */
     size_t told_count, told_capacity;

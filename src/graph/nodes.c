@@ -157,16 +157,33 @@ void graph_add_node(hd_graph *g, hd_node_kind kind, uint32_t slice, int64_t star
     g->kinds[n] = (uint8_t)kind;
 }
 
+/* A part of a thread's time. Of it, what lies between windows of the rank was not recorded. */
+static void add_recorded(const graph_maker *m, hd_node_kind kind, uint32_t slice, int64_t start, int64_t end,
+                         uint32_t lane)
+{
+    gpu_capture_window *list;
+    size_t count = gpu_capture_windows_of(&list, &m->windows, m->ranks[m->g->lanes[lane].track]), i = 0, high = count;
+    int64_t time = start;
+    HD_PARTITION_POINT(i, high, at, list[at].close <= start);
+    for (; i < count && list[i].open < end; i++) {
+        int64_t until = list[i].close < end ? list[i].close : end;
+        if (list[i].open > time) graph_add_node(m->g, HD_NODE_UNRECORDED, slice, time, list[i].open);
+        graph_add_node(m->g, kind, slice, list[i].open > time ? list[i].open : time, until);
+        time = until;
+    }
+    if (time < end || start == end) graph_add_node(m->g, count ? HD_NODE_UNRECORDED : kind, slice, time, end);
+}
+
 /* loads_until: where the range of a data loader ends that is open, or was. */
-static void add_stretch(const graph_maker *m, const host_slice *s, int64_t start, int64_t end, int64_t loads_until)
+static void add_stretch(const graph_maker *m, const host_slice *s, int64_t start, int64_t end, int64_t loads_until,
+                        uint32_t lane)
 {
     unsigned what = m->calls_of[s->name];
     bool waits = what != HD_SYNC_NONE && what < HD_SYNC_KINDS;
-    graph_add_node(m->g,
-                   waits                   ? HD_NODE_SYNC
-                   : s->end <= loads_until ? HD_NODE_LOADING
-                                           : HD_NODE_HOST,
-                   s->row, start, end);
+    if (waits || start == end)
+        graph_add_node(m->g, waits ? HD_NODE_SYNC : HD_NODE_HOST, s->row, start, end);
+    else
+        add_recorded(m, s->end <= loads_until ? HD_NODE_LOADING : HD_NODE_HOST, s->row, start, end, lane);
 }
 
 /* Keeps calls that wait or use events; of nested waiting calls only the outermost. */
@@ -191,11 +208,11 @@ static bool keep_call(graph_maker *m, const host_slice *s, uint32_t lane, int64_
 
 /* Closes slices that ended before this time: their remaining parts are nodes. */
 static size_t close_slices(const graph_maker *m, const host_slice *list, const uint32_t *open, size_t count,
-                           int64_t *time, int64_t until, int64_t loads_until)
+                           int64_t *time, int64_t until, int64_t loads_until, uint32_t lane)
 {
     while (count && list[open[count - 1]].end <= until) {
         const host_slice *s = &list[open[--count]];
-        if (s->end > *time) add_stretch(m, s, *time, s->end, loads_until);
+        if (s->end > *time) add_stretch(m, s, *time, s->end, loads_until, lane);
         if (s->end > *time) *time = s->end;
     }
     return count;
@@ -209,18 +226,18 @@ static bool cut_thread(graph_maker *m, const host_slice *list, size_t size, uint
     bool fine = open != NULL;
     for (uint32_t i = 0; fine && i < size; i++) {
         const host_slice *s = &list[i];
-        count = close_slices(m, list, open, count, &time, s->start, loads_until);
-        if (s->start > time && count) add_stretch(m, &list[open[count - 1]], time, s->start, loads_until);
-        if (s->start > time && !count) graph_add_node(m->g, HD_NODE_GAP, HD_NONE, time, s->start);
+        count = close_slices(m, list, open, count, &time, s->start, loads_until, lane);
+        if (s->start > time && count) add_stretch(m, &list[open[count - 1]], time, s->start, loads_until, lane);
+        if (s->start > time && !count) add_recorded(m, HD_NODE_GAP, HD_NONE, time, s->start, lane);
         time = s->start;
         if (m->calls_of[s->name] == CALL_LOADING && s->end > loads_until) loads_until = s->end;
         if (s->end == s->start)
-            add_stretch(m, s, time, time, loads_until);
+            add_stretch(m, s, time, time, loads_until, lane);
         else
             open[count++] = i;
         fine = keep_call(m, s, lane, &reach);
     }
-    if (fine) close_slices(m, list, open, count, &time, INT64_MAX, loads_until);
+    if (fine) close_slices(m, list, open, count, &time, INT64_MAX, loads_until, lane);
     hd_large_free(open);
     return fine;
 }
@@ -343,7 +360,7 @@ static bool make_room(gatherer *g)
         graph->lanes[graph->lane_count++] = (hd_graph_lane){.track = t, .node_count = count};
     }
     g->slices = hd_large_new(g->taken + 1, sizeof *g->slices, m->large);
-    return g->slices && graph_make_lists(m, 2 * g->taken);
+    return g->slices && graph_make_lists(m, 2 * g->taken + 2 * m->windows.count * graph->lane_count);
 }
 
 static bool make_threads(gatherer *g)
@@ -377,6 +394,7 @@ hd_status graph_make_nodes(graph_maker *m, hd_error *err)
         m->thread_of[t] = m->queue_of[t] = HD_NONE;
         m->ranks[t] = hd_trace_rank_of(m->trace, t);
     }
+    fine = fine && gpu_capture_windows_find(&m->windows, m->trace, m->ranks);
     if (fine) name_calls(m);
     for (size_t i = 0; fine && i < m->launches->launch_count; i++) {
         uint32_t track = m->launches->launches[i].track;

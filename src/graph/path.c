@@ -124,8 +124,8 @@ uint32_t hd_graph_last(const hd_graph *graph, int64_t from_ns, int64_t until_ns)
 
 const char *hd_path_class_name(hd_path_class path_class)
 {
-    static const char *const names[] = {"cpu",           "data loading", "gap",   "launch", "compute",
-                                        "communication", "copy",         "queue", "sync",   "unknown"};
+    static const char *const names[] = {"cpu",  "data loading", "gap",  "launch",  "compute",   "communication",
+                                        "copy", "queue",        "sync", "unknown", "unrecorded"};
     return names[path_class];
 }
 
@@ -140,6 +140,7 @@ hd_path_class hd_graph_piece_class(const hd_graph *graph, const hd_graph_piece *
     case HD_NODE_SYNC: return HD_PATH_SYNC;
     case HD_NODE_GAP: return HD_PATH_GAP;
     case HD_NODE_LOADING: return HD_PATH_DATA_LOADING;
+    case HD_NODE_UNRECORDED: return HD_PATH_UNRECORDED;
     default: return HD_PATH_CPU;
     }
 }

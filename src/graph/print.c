@@ -234,7 +234,7 @@ static bool make_boxes(printer *p)
 /* It is named after its longest node. Returns the node after it. */
 static uint32_t put_box(printer *p, uint32_t first, uint32_t end)
 {
-    static const char *const colors[] = {"white", "lightblue", "khaki", "palegreen"};
+    static const char *const colors[HD_NODE_KINDS] = {"white", "lightblue", "khaki", "palegreen", "lightblue", "white"};
     const hd_graph *g = p->g;
     uint32_t n = first, longest = first;
     for (; n < end && p->near[n] && p->box[n] == first; n++) {

@@ -61,7 +61,8 @@ static const hd_report_column step_columns[] = {
 
 static const hd_report_column path_columns[] = {
     {"class", HD_VALUE_STRING,
-     "what runs: cpu, gap (of a thread), sync (a call, after it waited), compute, "
+     "what runs: cpu, gap (of a thread), sync (a call, after it waited), unrecorded (between windows of the capture), "
+     "compute, "
      "communication, copy; or the delay after a launch, in a full launch queue, on a queue, after an event, other "
      "(for the SMs, a collective, data); recorded: before the first of it, whose time stays"},
     {"before", HD_VALUE_DURATION, "on the critical path of the replay without change, which is as long as its span"},

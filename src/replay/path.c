@@ -15,12 +15,13 @@ typedef enum path_class {
     PATH_COPY,
     PATH_OTHER,
     PATH_RECORDED,
+    PATH_UNRECORDED,
     PATH_CLASSES
 } path_class;
 
-static const char *const class_names[PATH_CLASSES] = {"cpu",           "gap",   "sync",  "launch",
-                                                      "launch queue",  "queue", "event", "compute",
-                                                      "communication", "copy",  "other", "recorded"};
+static const char *const class_names[PATH_CLASSES] = {"cpu",   "gap",      "sync",      "launch",        "launch queue",
+                                                      "queue", "event",    "compute",   "communication", "copy",
+                                                      "other", "recorded", "unrecorded"};
 
 static path_class class_of_node(const replay *r, uint32_t node)
 {
@@ -29,6 +30,7 @@ static path_class class_of_node(const replay *r, uint32_t node)
     case HD_NODE_WORK: return of_work[replay_gpu_work(r, node)->class];
     case HD_NODE_GAP: return PATH_GAP;
     case HD_NODE_SYNC: return PATH_SYNC;
+    case HD_NODE_UNRECORDED: return PATH_UNRECORDED;
     default: return PATH_CPU;
     }
 }

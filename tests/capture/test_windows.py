@@ -275,6 +275,31 @@ def test_reports_count_what_windows_contain(place):
     check(doubts == [("recorded-in-windows", len(windows))], whole["trust"])
 
 
+def test_time_between_windows_is_unrecorded_on_a_path(place):
+    """Also while a range is open that began in a window; and a replay keeps it."""
+    run = Waiting(place, "init", "wait", "push:outer", "launch:3", "sync", "wait", "sleep:100", "wait", "launch:3", "sync", "wait",
+                  "pop", options="trigger=1")
+    for action in ("start", "stop", "start", "stop"):
+        run.until_it_waits()
+        run.trigger(action)
+        run.go_on()
+    done = run.end()
+    path = done.files[0]
+    rows = subprocess.run([place.heddle, "query", "-f", "csv", str(path), "SELECT ts, dur, category FROM slice WHERE dur > 0"],
+                          check=True, capture_output=True, text=True, timeout=PATIENCE).stdout.split()[1:]
+    rows = [(int(ts), int(ts) + int(dur), category) for ts, dur, category in (row.split(",") for row in rows)]
+    (_, closed), (opened, end) = sorted(row[:2] for row in rows if row[2] == "capture")
+    check(opened - closed >= 100_000_000, opened, closed)
+    # The path of all ends with the range, after the last window.
+    last = max(row[1] for row in rows if row[2] != "capture")
+    wanted = opened - closed + last - end
+    classes = {r["class"]: r["total"] for r in report(place, path, "critical-path")["classes"]}
+    check(classes.get("unrecorded") == wanted, classes, wanted)
+    out = subprocess.run([place.heddle, "replay", "--json", str(path)], check=True, capture_output=True, timeout=PATIENCE).stdout
+    replayed = {r["class"]: r["before"] for r in json.loads(out)["path"]}
+    check(replayed.get("unrecorded") == wanted, replayed, wanted)
+
+
 def test_reports_know_a_window_in_which_the_program_was_killed(place):
     run = Waiting(place, "init", "launch:3", "sync", "wait", "sleep:200", "wait", "launch:5", "sync", "wait", options="")
     for action in ("stop", "start"):

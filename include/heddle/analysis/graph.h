@@ -27,11 +27,12 @@ extern "C" {
 #endif
 
 typedef enum hd_node_kind {
-    HD_NODE_GAP,     /* of a thread, between slices */
-    HD_NODE_HOST,    /* of a thread: an operator, an API call, an annotation … */
-    HD_NODE_SYNC,    /* an API call that waits for a GPU: before it waits, and after */
-    HD_NODE_WORK,    /* of a queue */
-    HD_NODE_LOADING, /* as HD_NODE_HOST, within a range of a data loader */
+    HD_NODE_GAP,        /* of a thread, between slices */
+    HD_NODE_HOST,       /* of a thread: an operator, an API call, an annotation … */
+    HD_NODE_SYNC,       /* an API call that waits for a GPU: before it waits, and after */
+    HD_NODE_WORK,       /* of a queue */
+    HD_NODE_LOADING,    /* as HD_NODE_HOST, within a range of a data loader */
+    HD_NODE_UNRECORDED, /* of a thread, outside of the windows of its capture; of a slice that is open then, or none */
     HD_NODE_KINDS
 } hd_node_kind;
 
@@ -197,6 +198,7 @@ typedef enum hd_path_class {
     HD_PATH_QUEUE,
     HD_PATH_SYNC,
     HD_PATH_UNKNOWN,
+    HD_PATH_UNRECORDED,
     HD_PATH_CLASSES
 } hd_path_class;
 

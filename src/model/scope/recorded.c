@@ -11,21 +11,11 @@
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
+#include "model/scope/recorded.h"
 #include "model/scope/scope.h"
 #include "model/sweep/sweep.h"
 #include "trace/event.h"
 #include "trace/lazy.h"
-
-/* A window of a rank; then what was launched in it and ran on one device. */
-typedef struct window {
-    int64_t rank, open, close;
-    int64_t start, end; /* start > end: nothing */
-} window;
-
-typedef struct windows {
-    window *list; /* by rank and time; those of a rank do not touch */
-    size_t count, capacity;
-} windows;
 
 static bool has_windows(const hd_trace *trace, uint32_t tid)
 {
@@ -34,22 +24,22 @@ static bool has_windows(const hd_trace *trace, uint32_t tid)
     return false;
 }
 
-static bool add_row(windows *out, const gpu_scope *s, const hd_block *block, uint32_t row)
+static bool add_row(gpu_capture_windows *out, const int64_t *ranks, const hd_block *block, uint32_t row)
 {
     int64_t start = hd_column_at(&block->columns[HD_COL_START], row);
     int64_t duration = hd_column_at(&block->columns[HD_COL_DURATION], row);
     bool is_open = duration == HD_NO_TIME; /* the program was killed within the window */
     if (start == HD_NO_TIME) return true;
     if (!hd_grow((void **)&out->list, &out->capacity, out->count, sizeof *out->list)) return false;
-    out->list[out->count++] = (window){.rank = s->ranks[hd_column_at(&block->columns[HD_COL_TRACK], row)],
-                                       .open = gpu_time(start),
-                                       .close = is_open ? GPU_LAST_TIME : gpu_time(hd_end_or_last(start, duration))};
+    out->list[out->count++] =
+        (gpu_capture_window){.rank = ranks[hd_column_at(&block->columns[HD_COL_TRACK], row)],
+                             .open = gpu_time(start),
+                             .close = is_open ? GPU_LAST_TIME : gpu_time(hd_end_or_last(start, duration))};
     return true;
 }
 
-static bool list_windows(windows *out, const gpu_scope *s, uint32_t tid)
+static bool list_windows(gpu_capture_windows *out, const hd_trace *trace, const int64_t *ranks, uint32_t tid)
 {
-    const hd_trace *trace = s->trace;
     uint32_t category = hd_trace_find_string(trace, HD_CAPTURE_WINDOWS_CATEGORY, strlen(HD_CAPTURE_WINDOWS_CATEGORY));
     hd_block_room room = {0};
     bool fine = true;
@@ -59,7 +49,7 @@ static bool list_windows(windows *out, const gpu_scope *s, uint32_t tid)
             uint32_t track = (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], row);
             if ((uint32_t)hd_column_at(&block->columns[HD_COL_CATEGORY], row) == category &&
                 track < hd_trace_track_count(trace) && hd_trace_track_at(trace, track)->tid.text == tid)
-                fine = add_row(out, s, block, row);
+                fine = add_row(out, ranks, block, row);
         }
     }
     hd_walk_end(&room, trace);
@@ -68,18 +58,18 @@ static bool list_windows(windows *out, const gpu_scope *s, uint32_t tid)
 
 static int by_rank_and_time(const void *a, const void *b)
 {
-    const window *x = a, *y = b;
+    const gpu_capture_window *x = a, *y = b;
     if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
     return (x->open > y->open) - (x->open < y->open);
 }
 
 /* Processes of a rank may have windows of their own. */
-static void unite(windows *w)
+static void unite(gpu_capture_windows *w)
 {
     size_t kept = 0;
     if (w->count) hd_sort(w->list, w->count, sizeof *w->list, by_rank_and_time);
     for (size_t i = 0; i < w->count; i++) {
-        window *last = kept ? &w->list[kept - 1] : NULL;
+        gpu_capture_window *last = kept ? &w->list[kept - 1] : NULL;
         if (!last || last->rank != w->list[i].rank || w->list[i].open > last->close)
             w->list[kept++] = w->list[i];
         else if (w->list[i].close > last->close)
@@ -89,7 +79,7 @@ static void unite(windows *w)
 }
 
 /* The last that opened by the launch, else the first. */
-static window *window_of(window *list, size_t count, const gpu_scope *s, const gpu_work *work)
+static gpu_capture_window *window_of(gpu_capture_window *list, size_t count, const gpu_scope *s, const gpu_work *work)
 {
     int64_t time = work->launch == HD_NONE ? work->start : s->launches->launches[work->launch].start_ns;
     size_t low = 0, high = count;
@@ -98,7 +88,8 @@ static window *window_of(window *list, size_t count, const gpu_scope *s, const g
 }
 
 /* list: the windows of the device's rank. */
-static bool find_spans(gpu_spans *out, const gpu_scope *s, const gpu_device *device, window *list, size_t count)
+static bool find_spans(gpu_spans *out, const gpu_scope *s, const gpu_device *device, gpu_capture_window *list,
+                       size_t count)
 {
     gpu_span *spans = hd_large_new(count + 1, sizeof *spans, s->large);
     if (!spans) return false;
@@ -108,7 +99,7 @@ static bool find_spans(gpu_spans *out, const gpu_scope *s, const gpu_device *dev
     }
     for (uint32_t i = 0; i < device->count; i++) {
         const gpu_work *work = &s->works[s->order[device->first + i]];
-        window *of = window_of(list, count, s, work);
+        gpu_capture_window *of = window_of(list, count, s, work);
         if (work->start < of->start) of->start = work->start;
         if (work->end > of->end) of->end = work->end;
     }
@@ -124,25 +115,43 @@ static bool find_always(gpu_spans *out, const gpu_scope *s)
     return all && gpu_spans_union(out, all, 1, s->large);
 }
 
+bool gpu_capture_windows_find(gpu_capture_windows *out, const hd_trace *trace, const int64_t *ranks)
+{
+    uint32_t tid = hd_trace_find_string(trace, HD_CAPTURE_WINDOWS_TID_TEXT, strlen(HD_CAPTURE_WINDOWS_TID_TEXT));
+    bool fine = !has_windows(trace, tid) || list_windows(out, trace, ranks, tid);
+    unite(out);
+    return fine;
+}
+
+void gpu_capture_windows_deinit(gpu_capture_windows *windows)
+{
+    free(windows->list);
+    *windows = (gpu_capture_windows){0};
+}
+
+size_t gpu_capture_windows_of(gpu_capture_window **out, const gpu_capture_windows *windows, int64_t rank)
+{
+    size_t low = 0, high = windows->count, end;
+    HD_PARTITION_POINT(low, high, at, windows->list[at].rank < rank);
+    for (end = low; end < windows->count && windows->list[end].rank == rank;) end++;
+    *out = windows->list + low;
+    return end - low;
+}
+
 bool gpu_recorded_find(gpu_scope *s)
 {
-    windows w = {0};
-    uint32_t tid = hd_trace_find_string(s->trace, HD_CAPTURE_WINDOWS_TID_TEXT, strlen(HD_CAPTURE_WINDOWS_TID_TEXT));
-    if (!has_windows(s->trace, tid)) return true;
-    bool fine = list_windows(&w, s, tid);
-    unite(&w);
+    gpu_capture_windows w = {0};
+    bool fine = gpu_capture_windows_find(&w, s->trace, s->ranks);
     if (fine && w.count) {
         s->recorded = calloc((size_t)s->device_count + 1, sizeof *s->recorded);
         fine = s->recorded != NULL;
     }
     for (uint32_t d = 0; fine && s->recorded && d < s->device_count; d++) {
-        size_t low = 0, high = w.count, end;
-        HD_PARTITION_POINT(low, high, at, w.list[at].rank < s->devices[d].rank);
-        for (end = low; end < w.count && w.list[end].rank == s->devices[d].rank;) end++;
-        fine = low < end ? find_spans(&s->recorded[d], s, &s->devices[d], w.list + low, end - low)
-                         : find_always(&s->recorded[d], s);
+        gpu_capture_window *list;
+        size_t count = gpu_capture_windows_of(&list, &w, s->devices[d].rank);
+        fine = count ? find_spans(&s->recorded[d], s, &s->devices[d], list, count) : find_always(&s->recorded[d], s);
     }
-    free(w.list);
+    gpu_capture_windows_deinit(&w);
     return fine;
 }
 

@@ -60,7 +60,7 @@ static int put_windows(char *out, const gpu_doubt *d)
 {
     return snprintf(out, GPU_DOUBT_TEXT,
                     "the devices were recorded in %llu windows, together %.6g s of their spans: other time is in no "
-                    "account, and a gap of a path",
+                    "account, and unrecorded on a path",
                     (unsigned long long)d->count, (double)d->ns / 1e9);
 }
 

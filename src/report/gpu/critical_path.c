@@ -366,7 +366,8 @@ static const hd_report_column path_columns[] = {
     {                                                                                                                  \
         "class", HD_VALUE_STRING,                                                                                      \
             "what runs: cpu, data loading, gap (of a thread), compute, communication, copy, sync (a call that waits, " \
-            "before and after); or what is waited for: launch, queue, sync (of events, of data), unknown"              \
+            "before and after), unrecorded (between windows of the capture); or what is waited for: launch, queue, "   \
+            "sync (of events, of data), unknown"                                                                       \
     }
 #define SUM_COLUMNS                                                                                                    \
     {"pieces", HD_VALUE_COUNT, "of the path"}, {"total", HD_VALUE_DURATION, "time on the path"},                       \

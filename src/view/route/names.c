@@ -126,6 +126,7 @@ static const char *class_of_own(hd_string text)
         [HD_PATH_COMPUTE] = "compute", [HD_PATH_COMMUNICATION] = "communication",
         [HD_PATH_COPY] = "copy",       [HD_PATH_QUEUE] = "wait",
         [HD_PATH_SYNC] = "wait",       [HD_PATH_UNKNOWN] = "other",
+        [HD_PATH_UNRECORDED] = "idle",
     };
     for (int c = 0; c < HD_PATH_CLASSES; c++) {
         if (hd_string_is(text, hd_path_class_name((hd_path_class)c))) return classes[c];
