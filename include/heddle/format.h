@@ -69,6 +69,7 @@ typedef struct hd_write_options {
     void *ledger_user;
     hd_progress *progress; /* units: events */
     void *progress_user;
+    bool typed_gpu; /* Perfetto: GPU activities also as render stages, of which its table gpu_slice is made */
 } hd_write_options;
 
 /* Write a trace; the format and compression follow from the extension (.json, .json.gz, .json.zst, .heddle, .pftrace …)

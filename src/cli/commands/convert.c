@@ -28,7 +28,7 @@ struct convert_options {
     double snap_threshold_us;
     cli_texts passes;
     int mpi; /* hd_mpi_kind; -1: no --mpi */
-    bool clip, fix, ranks, processes, strict, pretty, raw, clean, sync, in_place;
+    bool clip, fix, ranks, processes, strict, pretty, raw, typed_gpu, clean, sync, in_place;
     uint64_t memory_limit, threads;
     int64_t level;
 };
@@ -45,6 +45,7 @@ static int check_for_format(cli_run *run, const char *format, const char *path)
     } rules[] = {
         {o->pretty, "--pretty", "chrome"},
         {o->raw, "--raw", "perfetto"},
+        {o->typed_gpu, "--typed-gpu", "perfetto"},
         {o->clean, "--clean", "otf2, parquet"},
         {o->mpi >= 0, "--mpi", "otf2"},
     };
@@ -129,6 +130,7 @@ static int fill_options(cli_run *run, hd_convert_options *out, hd_read_options *
     write->format = o->to;
     write->pretty = o->pretty;
     write->raw = o->raw;
+    write->typed_gpu = o->typed_gpu;
     write->clean = o->clean;
     write->sync = o->sync;
     write->level = (int)o->level;
@@ -685,6 +687,12 @@ static const cli_option options[] = {
      .help = "write nothing and fail if anything of the input would be lost; repairs are not losses"},
     {.name = "pretty", .letter = 'p', .kind = CLI_FLAG, FIELD(pretty), .help = "chrome: indent by two spaces"},
     {.name = "raw", .kind = CLI_FLAG, FIELD(raw), .help = "perfetto: write packets without Perfetto's own compression"},
+    {.name = "typed-gpu",
+     .kind = CLI_FLAG,
+     FIELD(typed_gpu),
+     .help =
+         "perfetto: write GPU activities also as render stages, for Perfetto's tracks of GPUs and its table gpu_slice; "
+         "its table slice then has them twice"},
     {.name = "clean",
      .letter = 'c',
      .kind = CLI_FLAG,

@@ -384,8 +384,9 @@ enum {
     PF_SPECIFICATION_IID = 1,
     PF_SPECIFICATION_NAME = 2,
     PF_SPECIFICATION_DESCRIPTION = 3,
-    PF_SPECIFICATION_CATEGORY = 4,
+    PF_SPECIFICATION_CATEGORY = 4, /* PF_STAGE_OTHER … */
 };
+enum { PF_STAGE_OTHER, PF_STAGE_GRAPHICS, PF_STAGE_COMPUTE };
 enum {
     PF_KERNEL_IID = 1,
     PF_KERNEL_NAME = 2,
@@ -436,7 +437,9 @@ enum { PF_TREE_PROCESSES = 1, PF_TREE_THREADS = 2 };
 enum { PF_TREE_PROCESS_PID = 1, PF_TREE_PROCESS_PPID = 2, PF_TREE_PROCESS_CMDLINE = 3 };
 enum { PF_TREE_THREAD_TID = 1, PF_TREE_THREAD_NAME = 2, PF_TREE_THREAD_TGID = 3 };
 
-/* Our own convention: in the upper half of the id of a flow whose end begins before its start, which Perfetto draws in
+/* Our own conventions: in the upper half of the id of a render stage that a track event has as well; */
+#define PF_STAGE_COPY UINT64_C(0x636f707900000000)
+/* in the upper half of the id of a flow whose end begins before its start, which Perfetto draws in
  * order of time. */
 #define PF_FLOW_TURNED UINT64_C(0x7475726e00000000)
 

@@ -11,6 +11,7 @@ typedef struct stage {
     uint64_t queue_id, stage_id;
     int64_t gpu;
     uint32_t name;
+    bool is_copy; /* a track event has it as well */
     bool has_event_id, has_duration, has_queue_iid, has_stage_iid, has_kernel, has_old_queue, has_old_stage;
 } stage;
 
@@ -190,7 +191,8 @@ static hd_status read_stage_fields(stage *out, perfetto_reader *reader, const pe
             break;
         case HD_PROTO_VARINT(PF_STAGE_KERNEL_IID): out->kernel_iid = f.value, out->has_kernel = true; break;
         default:
-            if (hd_proto_number(&f) == PF_STAGE_EVENT_ID) out->has_event_id = true;
+            if (f.tag == HD_PROTO_VARINT(PF_STAGE_EVENT_ID))
+                out->is_copy = f.value >> 32 == PF_STAGE_COPY >> 32, out->has_event_id = true;
             HD_TRY(read_stage_argument(reader, s, &f));
         }
     }
@@ -240,7 +242,7 @@ hd_status perfetto_read_stage(perfetto_reader *reader, const perfetto_sequence *
     reader->args.count = 0;
     HD_TRY(read_stage_fields(&g, reader, sequence, field));
     bool is_event = g.has_event_id || g.has_duration || g.has_queue_iid || g.has_old_queue;
-    if (!is_event) return HD_OK; /* specifications only */
+    if (!is_event || g.is_copy) return HD_OK; /* !is_event: specifications only */
     if (!has_time || g.duration > INT64_MAX) {
         perfetto_note(reader, "perfetto.event-without-time", HD_LEDGER_LOSS, 1);
         return HD_OK;

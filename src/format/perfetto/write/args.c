@@ -143,7 +143,7 @@ static bool is_uint64(uint64_t *out, hd_string text)
 }
 
 /* mantissa / 10^scale as text. */
-static size_t decimal_text(char *out, int64_t packed)
+size_t pf_decimal_text(char out[PF_DECIMAL_BYTES], int64_t packed)
 {
     int64_t mantissa = hd_decimal_mantissa(packed);
     unsigned scale = hd_decimal_scale(packed);
@@ -185,7 +185,7 @@ static void put_decimal(pf_writer *w, int64_t packed)
         hd_pb_put_double(&w->event, PF_ANNOTATION_DOUBLE_VALUE, hd_decimal_double(packed));
         return;
     }
-    size_t size = decimal_text(text, packed);
+    size_t size = pf_decimal_text(text, packed);
     if (exact_double(&value, text, size)) {
         hd_pb_put_double(&w->event, PF_ANNOTATION_DOUBLE_VALUE, value);
     } else {
@@ -221,7 +221,7 @@ bool pf_put_counter_value(pf_writer *w, unsigned type, int64_t bits)
     char copy[64];
     size_t size = 0;
     if (type == HD_ARG_DECIMAL) {
-        size = decimal_text(copy, bits);
+        size = pf_decimal_text(copy, bits);
     } else {
         hd_string text = hd_trace_string(w->trace, (uint32_t)bits);
         size = text.size < sizeof copy ? text.size : 0;

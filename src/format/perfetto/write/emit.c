@@ -169,6 +169,8 @@ static hd_status emit_slice(emitter *e, uint32_t index, const hd_event *event, b
     pf_put_args(w, event, bound);
     w->written++;
     HD_TRY(emit_packet(e, item->start));
+    if (w->options->typed_gpu && event->kind == HD_KIND_SLICE && pf_put_stage(w, event, item))
+        HD_TRY(emit_packet_as(e, item->start, PF_PACKET_GPU_RENDER_STAGE_EVENT));
     return is_point || item->end == PF_OPEN_END ? HD_OK : push_end(e, item->end, index);
 }
 

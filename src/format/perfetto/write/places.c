@@ -315,20 +315,19 @@ static void put_thread(pf_writer *w, hd_bytes *out, const hd_track *track)
     hd_pb_end(out, mark);
 }
 
-/* The name of a track without a descriptor of its kind. */
-static void put_track_name(pf_writer *w, hd_bytes *out, uint32_t index)
+void pf_put_track_name(pf_writer *w, hd_bytes *out, uint32_t field, uint32_t index)
 {
     const hd_track *track = index == HD_NONE ? NULL : hd_trace_track_at(w->trace, index);
     char text[48];
     if (!track || (track->kind == HD_TRACK_PROCESS && !track->name && track->pid.type == HD_IDENT_NONE)) {
-        hd_pb_put_text(out, PF_TRACK_NAME, "without process");
+        hd_pb_put_text(out, field, "without process");
     } else if (track->name) {
-        put_string(w, out, PF_TRACK_NAME, track->name);
+        put_string(w, out, field, track->name);
     } else if (track->kind == HD_TRACK_STREAM && track->stream != HD_NO_NUMBER) {
         snprintf(text, sizeof text, "stream %lld", (long long)track->stream);
-        hd_pb_put_text(out, PF_TRACK_NAME, text);
+        hd_pb_put_text(out, field, text);
     } else {
-        put_string(w, out, PF_TRACK_NAME, track->kind == HD_TRACK_PROCESS ? track->pid.text : track->tid.text);
+        put_string(w, out, field, track->kind == HD_TRACK_PROCESS ? track->pid.text : track->tid.text);
     }
 }
 
@@ -467,7 +466,7 @@ static void put_order(hd_bytes *out, const pf_writer *w, const pf_place *place)
 static void put_row(pf_writer *w, hd_bytes *out, const pf_place *place)
 {
     const pf_place *first = &w->places[place->first_lane];
-    put_track_name(w, out, place->track);
+    pf_put_track_name(w, out, PF_TRACK_NAME, place->track);
     if (place->kind == PF_PLACE_ROW) put_description(w, out, place);
     put_order(out, w, place);
     if (first->lane_count == 1) {
@@ -491,7 +490,7 @@ static void put_place(pf_writer *w, hd_bytes *out, const pf_place *place)
         put_description(w, out, place);
         break;
     case PF_PLACE_GROUP:
-        put_track_name(w, out, place->track);
+        pf_put_track_name(w, out, PF_TRACK_NAME, place->track);
         put_description(w, out, place);
         break;
     case PF_PLACE_ROW: put_row(w, out, place); return;

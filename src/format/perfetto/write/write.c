@@ -66,6 +66,7 @@ static hd_status write_all(pf_writer *w, hd_output *output, hd_error *err)
     HD_TRY(pf_flows_collect(w, err));
     HD_TRY(pf_lanes(w, err));
     HD_TRY(pf_flows_join(w, err));
+    if (w->options->typed_gpu) HD_TRY(pf_stages_init(w, err));
     HD_TRY(pf_emit(w, err));
     return pf_packets_finish(w->packets, err);
 }
@@ -79,6 +80,7 @@ hd_status perfetto_write(const hd_trace *trace, hd_output *output, const hd_writ
     pf_places_deinit(&w);
     pf_intern_deinit(&w);
     pf_samples_deinit(&w);
+    pf_stages_deinit(&w);
     hd_large_free(w.items);
     hd_large_free(w.async_pairs);
     hd_large_free(w.points);

@@ -15,6 +15,7 @@
 #include "format/perfetto/perfetto.h"
 #include "heddle/stacks.h"
 #include "model/flows/bind.h"
+#include "model/roles/trace_roles.h"
 
 /* ---- packets out: packets.c ---- */
 
@@ -166,6 +167,15 @@ typedef struct pf_intern {
     hd_bytes memos;
 } pf_intern;
 
+/* Of render stages; iids of queues are those of their places + 1, those of stages follow. */
+typedef struct pf_stages {
+    hd_roles roles;
+    bool *queues;   /* by place: interned */
+    uint32_t *iids; /* by string id of a name, 0: not interned */
+    uint32_t queue_count, stage_count, event_count;
+    uint32_t correlation_key; /* HD_NONE: no event has it */
+} pf_stages;
+
 typedef struct pf_writer {
     const hd_trace *trace;
     const hd_write_options *options;
@@ -200,6 +210,7 @@ typedef struct pf_writer {
     uint8_t *sample_nodes, *sample_names; /* by node and name: interned */
     bool has_mapping;
 
+    pf_stages stages; /* with options->typed_gpu */
     pf_intern intern;
     hd_bytes event, interned; /* of the packet that is being made */
     hd_bytes json;            /* padded text that is being parsed */
@@ -224,6 +235,8 @@ uint32_t pf_place_async(pf_writer *w, const hd_event *event, uint64_t key, bool 
 /* One more lane of a place. */
 uint32_t pf_place_add_lane(pf_writer *w, uint32_t first);
 hd_status pf_emit_places(pf_writer *w, hd_error *err);
+/* The name of a track without a descriptor of its kind; HD_NONE: no track. */
+void pf_put_track_name(pf_writer *w, hd_bytes *out, uint32_t field, uint32_t track);
 
 /* collect.c, async.c: items, sorted by time. */
 hd_status pf_collect(pf_writer *w, hd_error *err);
@@ -266,6 +279,15 @@ void pf_put_async(pf_writer *w, const hd_event *event, uint32_t begin_track);
 void pf_put_no_duration(pf_writer *w);
 /* A counter's value; false: it is not a number. */
 bool pf_put_counter_value(pf_writer *w, unsigned type, int64_t bits);
+/* The digits of a decimal (HD_ARG_DECIMAL); returns the size. */
+enum { PF_DECIMAL_BYTES = 64 };
+size_t pf_decimal_text(char out[PF_DECIMAL_BYTES], int64_t packed);
+
+/* stages.c: after all places are there. */
+hd_status pf_stages_init(pf_writer *w, hd_error *err);
+void pf_stages_deinit(pf_writer *w);
+/* A render stage of a slice into w->event, and what it refers to into w->interned. false: it is no GPU activity. */
+bool pf_put_stage(pf_writer *w, const hd_event *event, const pf_item *item);
 
 /* emit.c */
 hd_status pf_emit(pf_writer *w, hd_error *err);
