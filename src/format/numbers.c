@@ -1,5 +1,6 @@
 /* numbers.c - numbers of binary formats as values of arguments, and as JSON */
 #include "format/numbers.h"
+#include "base/text/double.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -22,15 +23,6 @@ static bool short_decimal(int64_t *mantissa, unsigned *scale, double value)
     return false;
 }
 
-/* Any other finite double with the fewest digits that represent it exactly. */
-static void shortest(char text[40], double value)
-{
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, 40, "%.*g", digits, value);
-        if (strtod(text, NULL) == value) break;
-    }
-}
-
 void hd_json_put_double(hd_json_out *out, double value)
 {
     int64_t mantissa;
@@ -43,7 +35,7 @@ void hd_json_put_double(hd_json_out *out, double value)
     } else if (short_decimal(&mantissa, &scale, value)) {
         hd_json_put_decimal(out, mantissa, scale);
     } else {
-        shortest(text, value);
+        hd_double_text(text, value);
         hd_json_put_text(out, text);
     }
 }
@@ -61,7 +53,7 @@ hd_arg_type hd_value_of_double(int64_t *out_bits, hd_builder *builder, double va
         *out_bits = hd_decimal_pack(mantissa, scale);
         return HD_ARG_DECIMAL;
     }
-    shortest(text, value);
+    hd_double_text(text, value);
     *out_bits = hd_builder_intern_text(builder, text);
     return HD_ARG_NUMBER;
 }

@@ -1,4 +1,5 @@
 /* value.c - single values of tables: as people read them, and raw; and characters of hostile strings */
+#include "base/text/double.h"
 #include "table/impl.h"
 
 #include <inttypes.h>
@@ -89,16 +90,6 @@ static const char *decimal_text(char *out, double value, unsigned decimals)
     return out;
 }
 
-/* The shortest decimal that reads back as the same double. */
-static const char *decimal_raw(char *out, double value)
-{
-    for (int precision = 15; precision <= 17; precision++) {
-        snprintf(out, HD_VALUE_TEXT_BYTES, "%.*g", precision, value);
-        if (strtod(out, NULL) == value) break;
-    }
-    return out;
-}
-
 const char *table_value_text(char *out, const hd_table_column *column, const table_cell *cell)
 {
     switch (column->type) {
@@ -123,7 +114,7 @@ const char *table_value_raw(char *out, const hd_table_column *column, const tabl
     case HD_VALUE_TIME: snprintf(out, HD_VALUE_TEXT_BYTES, "%" PRId64, cell->as.integer); return out;
     case HD_VALUE_COUNT:
     case HD_VALUE_BYTES: snprintf(out, HD_VALUE_TEXT_BYTES, "%" PRIu64, cell->as.count); return out;
-    case HD_VALUE_DECIMAL: return isfinite(cell->as.decimal) ? decimal_raw(out, cell->as.decimal) : "";
+    case HD_VALUE_DECIMAL: return isfinite(cell->as.decimal) ? hd_double_text(out, cell->as.decimal) : "";
     case HD_VALUE_BOOL: return cell->as.boolean ? "true" : "false";
     }
     return "";

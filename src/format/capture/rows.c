@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory/vector.h"
+#include "base/text/double.h"
 #include "format/capture/capture.h"
 #include "format/rows_out.h"
 #include "heddle/names.h"
@@ -127,10 +128,7 @@ hd_value capture_double(hd_builder *builder, double value)
     int64_t decimal;
     if (fabs(value) < 9007199254740992.0 && value == (double)(int64_t)value)
         return (hd_value){HD_ARG_INT, (int64_t)value};
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, value);
-        if (strtod(text, NULL) == value) break;
-    }
+    hd_double_text(text, value);
     if (!isfinite(value)) {
         const char *name = isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
         return (hd_value){HD_ARG_STRING, hd_builder_intern_text(builder, name)};

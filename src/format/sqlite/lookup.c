@@ -8,6 +8,7 @@
 #include "base/json/json.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
+#include "base/text/double.h"
 #include "format/numbers.h"
 #include "format/sqlite/map.h"
 #include "trace/lazy.h"
@@ -397,7 +398,7 @@ static void put_value(hd_json_out *out, const sq_value *value)
     case SQ_TEXT: hd_json_put_string(out, value->data, value->size); break;
     case SQ_REAL:
         if (value->real - value->real != 0) return hd_json_put_text(out, "null");
-        hd_json_put(out, text, (size_t)snprintf(text, sizeof text, "%.17g", value->real));
+        hd_json_put_text(out, hd_double_text(text, value->real));
         break;
     default: hd_json_put_text(out, "null");
     }

@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/sorted.h"
+#include "base/text/double.h"
 #include "heddle/names.h"
 
 enum { CELL_BYTES = 400, LONG_BYTES = 32 };
@@ -184,7 +185,7 @@ static void put_cell(hd_json_out *out, const hd_table *table, size_t row, size_t
     }
     if (about->type == HD_VALUE_DECIMAL) {
         double value = hd_table_get_decimal(table, row, column);
-        snprintf(raw, sizeof raw, "%.17g", isfinite(value) ? value : 0.0);
+        hd_double_text(raw, isfinite(value) ? value : 0.0);
         snprintf(text, sizeof text, "%.*f", (int)about->decimals, value);
     } else if (about->type == HD_VALUE_COUNT || about->type == HD_VALUE_BYTES) {
         uint64_t value = hd_table_get_count(table, row, column);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text/double.h"
 #include "view/route/routes_query.h"
 
 enum { TEXT_BYTES = 64 << 10, BLOB_BYTES = 64 };
@@ -17,10 +18,7 @@ static void put_real(hd_json_out *json, double value)
         hd_json_put_text(json, value < 0 ? "-1e999" : "1e999");
         return;
     }
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, value);
-        if (strtod(text, NULL) == value) break;
-    }
+    hd_double_text(text, value);
     hd_json_put_text(json, isnan(value) ? "null" : text);
     if (!isnan(value) && !strpbrk(text, ".e")) hd_json_put_text(json, ".0");
 }

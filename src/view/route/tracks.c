@@ -33,15 +33,6 @@ static void put_known(hd_json_out *json, const char *key, int64_t value)
     if (value != HD_NO_NUMBER) view_json_int(json, key, value);
 }
 
-/* JSON has no NaN and no infinity. */
-static void put_number(hd_json_out *json, const char *key, double value)
-{
-    char text[40];
-    view_json_key(json, key);
-    snprintf(text, sizeof text, "%.17g", value);
-    hd_json_put_text(json, isfinite(value) ? text : "null");
-}
-
 static void put_ident(hd_json_out *json, const char *key, const hd_trace *trace, hd_ident ident)
 {
     if (ident.type != HD_IDENT_NONE) view_json_text(json, key, hd_trace_string(trace, ident.text));
@@ -64,8 +55,8 @@ static void put_series(hd_json_out *json, const view_scene *scene, const view_tr
         hd_json_put_text(json, i ? ", {" : "{");
         view_json_text(json, "name", view_scene_text(scene, series->name));
         put_string(json, "unit", series->unit ? series->unit : "");
-        put_number(json, "min", series->min);
-        put_number(json, "max", series->max);
+        view_json_double(json, "min", series->min);
+        view_json_double(json, "max", series->max);
         hd_json_put_text(json, "}");
     }
     hd_json_put_text(json, "]");

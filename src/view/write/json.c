@@ -1,5 +1,6 @@
 /* json.c - members of objects */
 #include "view/write/json.h"
+#include "base/text/double.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -38,22 +39,9 @@ void view_json_digits(hd_json_out *json, const char *key, int64_t value)
 
 void view_json_double(hd_json_out *json, const char *key, double value)
 {
-    char text[40];
+    char text[HD_DOUBLE_BYTES];
     view_json_key(json, key);
-    if (!isfinite(value)) {
-        hd_json_put_text(json, "null");
-        return;
-    }
-    int size = snprintf(text, sizeof text, "%.17g", value);
-    for (int digits = 6; digits < 17; digits += 3) { /* the shortest of a few that reads the same */
-        char shorter[40];
-        int n = snprintf(shorter, sizeof shorter, "%.*g", digits, value);
-        if (strtod(shorter, NULL) != value) continue;
-        memcpy(text, shorter, (size_t)n);
-        size = n;
-        break;
-    }
-    hd_json_put(json, text, (size_t)size);
+    hd_json_put_text(json, isfinite(value) ? hd_double_text(text, value) : "null");
 }
 
 void view_json_bool(hd_json_out *json, const char *key, bool value)

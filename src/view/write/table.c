@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/text/double.h"
 #include "view/write/json.h"
 
 enum { ROWS_SENT = 5000 };
@@ -20,9 +21,8 @@ static void put_text(hd_json_out *json, const char *key, const char *text)
 
 static void put_number(hd_json_out *json, double value)
 {
-    char text[40];
-    snprintf(text, sizeof text, "%.17g", value);
-    hd_json_put_text(json, isfinite(value) ? text : "null");
+    char text[HD_DOUBLE_BYTES];
+    hd_json_put_text(json, isfinite(value) ? hd_double_text(text, value) : "null");
 }
 
 /* Times count from where the page's do. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/json/json.h"
+#include "base/text/double.h"
 #include "format/args.h"
 #include "format/otf2/read/read.h"
 
@@ -87,13 +88,7 @@ void otf2_arg_double(otf2_reader *r, uint32_t key, double value)
         otf2_arg(r, key, HD_ARG_DECIMAL, hd_decimal_pack((int64_t)value * 10, 1));
         return;
     }
-    for (int digits = 15; digits <= 17; digits++) { /* the fewest digits that give the same double */
-        snprintf(text, sizeof text, "%.*g", digits, value);
-        if (strtod(text, NULL) == value) break;
-    }
-    for (char *p = text; *p; p++) { /* the point of the locale */
-        if (*p == ',') *p = '.';
-    }
+    hd_double_text(text, value);
     if (!(value == 0) && pack_digits(&packed, text))
         otf2_arg(r, key, HD_ARG_DECIMAL, packed);
     else
