@@ -200,8 +200,10 @@ bench:                ## the benchmarks, each beside its peer
 	@$(MAKE) --no-print-directory build
 	@bench/run.sh build/release
 
-test-big: build       ## every command once on 10^7 and 10^8 events, with 8 GiB (hours; EVENTS=SIZE,SIZE for others)
+test-big: build build/plain/build.ninja  ## every command once on 10^7 and 10^8 events, with 8 GiB (hours; EVENTS=SIZE,SIZE for others); 10^7 launches in each mode of the tracer
 	@bench/measure_big.py build/release/src/cli/heddle build/big $(if $(EVENTS),--events $(EVENTS))
+	@$(MESON) compile -C build/plain fake_app heddle-cuda src/cli/heddle tests/capture/fake_cuda/cupti
+	@python3 tests/record/launches.py build/plain
 
 zoo: build            ## what other tools make of the traces of zoo/, in build/zoo: zoo.md, zoo.html (docs/zoo.md)
 	@tools/setup.sh test

@@ -93,7 +93,7 @@ static int major_of(const char *name)
     return number ? atoi(number + 4) : 0;
 }
 
-/* Take it, if there is none yet, or only one that is newer than the driver. */
+/* Take it, if there is none yet, or only one that is newer than the driver, or older than this. */
 static bool take_cupti(cupti_search *s, void *library, const char *path, int major)
 {
     cuda_facts *facts = s->facts;
@@ -104,30 +104,34 @@ static bool take_cupti(cupti_search *s, void *library, const char *path, int maj
     if (symbol) memcpy(&version, &symbol, sizeof version);
     if (version && version(&api) != 0) api = 0;
     if (library) dlclose(library);
-    if (facts->libcupti[0] && too_new) return false;
+    /* Before CUDA 12 a version does not say whether the driver runs it: the first stays. */
+    bool is_better =
+        s->newest && !too_new && (facts->cupti_major > s->newest || (s->newest >= 12 && api > facts->cupti));
+    if (facts->libcupti[0] && !is_better) return false;
     devices_text(facts->libcupti, sizeof facts->libcupti, "%s", path);
     facts->cupti_major = major;
     facts->cupti = api;
     return !too_new;
 }
 
-/* Any CUPTI in a folder, which may be a pattern; "" is where the loader looks. True: one that suits the driver. */
+/* Takes any CUPTI in a folder, which may be a pattern; "" is where the loader looks. True: one that suits the driver. */
 static bool try_folder(cupti_search *s, const char *folder)
 {
     static const char *const names[] = {"libcupti.so.13",   "libcupti.so.12",   "libcupti.so.11.8", "libcupti.so.11.7",
                                         "libcupti.so.11.6", "libcupti.so.11.5", "libcupti.so.11.4", "libcupti.so.11.3",
                                         "libcupti.so.11.2", "libcupti.so.11.1", "libcupti.so.11.0", "libcupti.so"};
     char pattern[DEVICES_PATH_BYTES], path[sizeof s->facts->libcupti];
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    bool is_taken = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !is_taken; i++) {
         void *library = NULL;
         bool found = false;
         if (!folder[0])
             found = !s->root[0] && load(&library, path, sizeof path, names[i]);
         else if ((size_t)snprintf(pattern, sizeof pattern, "%s/%s", folder, names[i]) < sizeof pattern)
             found = load_pattern(&library, path, sizeof path, s->root, pattern);
-        if (found && take_cupti(s, library, path, major_of(names[i]))) return true;
+        is_taken = found && take_cupti(s, library, path, major_of(names[i]));
     }
-    return false;
+    return is_taken;
 }
 
 static bool try_environment(cupti_search *s, const char *variable, const char *below)
@@ -147,10 +151,15 @@ static bool find_as_tracer(cupti_search *s)
     if (!s->root[0] && named && named[0] && load(&library, path, sizeof path, named) &&
         take_cupti(s, library, path, major_of(path)))
         return true;
-    return try_environment(s, "CUDA_HOME", "extras/CUPTI/lib64") || try_environment(s, "CUDA_HOME", "lib64") ||
-           try_environment(s, "CUDA_PATH", "extras/CUPTI/lib64") || try_environment(s, "CUDA_PATH", "lib64") ||
-           try_folder(s, "") || try_folder(s, "/usr/local/cuda/extras/CUPTI/lib64") ||
-           try_folder(s, "/usr/local/cuda/lib64");
+    /* Each of these: the newest is used. */
+    try_environment(s, "CUDA_HOME", "extras/CUPTI/lib64");
+    try_environment(s, "CUDA_HOME", "lib64");
+    try_environment(s, "CUDA_PATH", "extras/CUPTI/lib64");
+    try_environment(s, "CUDA_PATH", "lib64");
+    try_folder(s, "");
+    try_folder(s, "/usr/local/cuda/extras/CUPTI/lib64");
+    try_folder(s, "/usr/local/cuda/lib64");
+    return s->facts->libcupti[0] && (!s->newest || s->facts->cupti_major <= s->newest);
 }
 
 /* Places outside the search path, which an option can name. */

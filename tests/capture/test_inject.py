@@ -389,6 +389,26 @@ def test_no_cupti_is_told_and_the_program_runs(place):
     check(not found(trace) and trace.losses["cuda.no-cupti"] == 1, dict(trace.losses))
 
 
+def test_the_newest_cupti_that_the_driver_runs_is_used(place):
+    """Of that next to the runtime (13.1), of the toolkit, of the loader, and of CUDA 14, whose driver is not here."""
+    folder, paths = place.folder(), {}
+    for name, version in (("toolkit", 130401), ("loader", 130301), ("later", 140000)):
+        below = os.path.join(folder, name, "" if name == "loader" else "extras/CUPTI/lib64")
+        os.makedirs(below)
+        paths[name] = os.path.join(below, "libcupti.so.13")
+        shutil.copy(os.path.join(place.fake, "libcupti.so.13"), paths[name])
+        with open(paths[name] + ".version", "w", encoding="utf-8") as file:
+            file.write(str(version))
+    env = {"LD_LIBRARY_PATH": f"{folder}/loader:{place.fake}", "CUDA_PATH": f"{folder}/later", "HEDDLE_CUPTI": None}
+    for home, wanted in ((f"{folder}/toolkit", "toolkit"), (None, "loader")):
+        run = place.run("launch:10", "sync", env={**env, "CUDA_HOME": home})
+        trace = run.trace()
+        check(trace.capture["cuptiPath"] == os.path.realpath(paths[wanted]), wanted, trace.capture["cuptiPath"])
+        check(len(trace.of("kernel")) == 10, wanted)
+    run = place.run("launch:10", "sync", env={**env, "CUDA_HOME": f"{folder}/toolkit", "HEDDLE_CUPTI": paths["loader"]})
+    check(run.trace().capture["cuptiPath"] == paths["loader"], run.trace().capture)
+
+
 def test_a_tracer_that_falls_behind_refuses_buffers_and_counts(place):
     run = place.run_both("launch:400", "sync", "launch:400", "sync", "launch:400", "sync",
                          script="buffer-records 2\nslow cuptiActivityGetNextRecord 2000\n")

@@ -1,7 +1,7 @@
 /* double.c - a double -> the shortest text that reads back as the same double
  *
  * A double is mantissa * 2 ^ -shift. Of one that %g writes without an exponent, mantissa * 10 ^ decimals fits 128 bits,
- * so its digits and the distance to the double that they stand for are whole numbers. The others are printed and read.
+ * so its digits and the distance from them to the double are whole numbers. The others are printed and read.
  */
 #include "base/text/double.h"
 

@@ -344,6 +344,29 @@ static void do_wait(void)
     if (read(STDIN_FILENO, &c, 1) != 1) exit(95);
 }
 
+/* Steps of a training: so many, of so many launches each. */
+static void do_steps(unsigned count, unsigned launches)
+{
+    char name[32];
+    for (unsigned i = 0; i < count; i++) {
+        snprintf(name, sizeof name, "step %u", i);
+        nvtxRangePushA(name);
+        do_launch(launches);
+        check(cuCtxSynchronize(), "cuCtxSynchronize");
+        nvtxRangePop();
+    }
+}
+
+/* The most memory that this process has had. */
+static void print_peak(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    printf("peak %ld KiB, CPU %.2f s\n", usage.ru_maxrss,
+           (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+               (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6);
+}
+
 /* What a program that is killed at any moment is doing. */
 static void do_mix(unsigned n)
 {
@@ -411,6 +434,7 @@ static bool do_process_word(const char *word, char *rest, unsigned a)
     if (strcmp(word, "become") == 0) return become(rest), true;
     if (strcmp(word, "dlclose") == 0) return do_dlclose(), true;
     if (strcmp(word, "pid") == 0) return printf("%d\n", (int)getpid()), fflush(stdout), true;
+    if (strcmp(word, "peak") == 0) return print_peak(), true;
     if (strcmp(word, "pop") == 0) return nvtxRangePop(), true;
     if (strcmp(word, "fork") == 0) return do_fork(rest), true;
     if (strcmp(word, "exec") == 0) return do_exec(rest), true;
@@ -442,6 +466,7 @@ static bool do_cuda_word(const char *word, unsigned a, unsigned second)
     if (strcmp(word, "launch") == 0) return do_launch(a), true;
     if (strcmp(word, "runtime") == 0) return do_runtime(a), true;
     if (strcmp(word, "streams") == 0) return do_streams(a), true;
+    if (strcmp(word, "steps") == 0) return do_steps(a, second), true;
     if (strcmp(word, "mix") == 0) return do_mix(a), true;
     if (strcmp(word, "background") == 0) return do_background(a), true;
     if (strcmp(word, "copy") == 0) return do_copy(a), true;

@@ -1,7 +1,9 @@
 /* load.c - where libcupti may be, and loading it
  *
- * Paths come from the environment and from what the program has loaded. A library is loaded only once, by its file; one
- * that does not suit stays loaded if it was asked anything, since CUPTI cannot be unloaded safely.
+ * Paths come from the environment and from what the program has loaded. Unless HEDDLE_CUPTI names one, the newest that
+ * the driver's major version runs is tried first: newer ones have fewer defects (base/cupti_known.h), and PyTorch brings
+ * an old one. A library is loaded only once, by its file; one that does not suit stays loaded if it was asked anything,
+ * since CUPTI cannot be unloaded safely.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -14,13 +16,17 @@
 
 #include "capture/cuda/cupti/load.h"
 
-enum { TRIED_MAX = 32, FOLDERS_MAX = 64 };
+enum { TRIED_MAX = 32, FOLDERS_MAX = 64, CUPTI_VERSIONS_OF_CUDA = 10000, CUDA_OF_ANY_VERSION = 12 };
 
 typedef struct search {
     cuda_cupti *out;
     cupti_accepts *accepts;
     void *user;
     bool is_found, wanted_fails;
+    bool is_survey;  /* only the versions of libraries are read */
+    uint32_t driver; /* major version of CUDA */
+    uint32_t newest; /* version, and path */
+    char newest_path[PATH_MAX];
     struct {
         dev_t device;
         ino_t inode;
@@ -95,10 +101,30 @@ static void use_library(search *s, void *library, const char *path)
     }
 }
 
+/* It stays loaded: see above. */
+static void survey_path(search *s, const char *path)
+{
+    struct link_map *map = NULL;
+    uint32_t version = 0;
+    void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE);
+    cupti_fn_GetVersion get = library ? (cupti_fn_GetVersion)(uintptr_t)dlsym(library, "cuptiGetVersion") : NULL;
+    bool is_newer = get && get(&version) == CUPTI_OK && version / CUPTI_VERSIONS_OF_CUDA <= s->driver &&
+                    version > s->newest && dlinfo(library, RTLD_DI_LINKMAP, &map) == 0;
+    if (is_newer && strlen(map->l_name) < sizeof s->newest_path) {
+        s->newest = version;
+        strcpy(s->newest_path, map->l_name);
+    }
+    if (library) dlclose(library);
+}
+
 static void try_path(search *s, const char *path, bool is_wanted)
 {
     if (s->is_found) return;
     if (strchr(path, '/') && access(path, R_OK) != 0 && !is_wanted) return;
+    if (s->is_survey) {
+        survey_path(s, path);
+        return;
+    }
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library) {
         use_library(s, library, path);
@@ -173,6 +199,29 @@ static void try_environment(search *s, const char *variable)
     try_folder(s, folder);
 }
 
+static void try_places(search *s, const loaded *list)
+{
+    if (list->cupti) try_path(s, list->cupti, false);
+    for (unsigned i = 0; i < list->count; i++) try_folder(s, list->folders[i]);
+    try_environment(s, "CUDA_HOME");
+    try_environment(s, "CUDA_PATH");
+    try_folder(s, "");
+    try_folder(s, "/usr/local/cuda/extras/CUPTI/lib64");
+    try_folder(s, "/usr/local/cuda/lib64");
+}
+
+/* 0: not known. */
+static uint32_t driver_major(void)
+{
+    int version = 0;
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    int (*get)(int *) = NULL;
+    if (driver) *(void **)&get = dlsym(driver, "cuDriverGetVersion");
+    if (get && get(&version) != 0) version = 0;
+    if (driver) dlclose(driver);
+    return version > 0 ? (uint32_t)version / 1000 : 0;
+}
+
 static void try_all(search *s)
 {
     const char *wanted = secure_getenv("HEDDLE_CUPTI");
@@ -180,13 +229,16 @@ static void try_all(search *s)
     if (wanted && wanted[0]) try_path(s, wanted, true);
     s->wanted_fails = wanted && wanted[0] && !s->is_found;
     dl_iterate_phdr(see_loaded, &list);
-    if (list.cupti) try_path(s, list.cupti, false);
-    for (unsigned i = 0; i < list.count; i++) try_folder(s, list.folders[i]);
-    try_environment(s, "CUDA_HOME");
-    try_environment(s, "CUDA_PATH");
-    try_folder(s, "");
-    try_folder(s, "/usr/local/cuda/extras/CUPTI/lib64");
-    try_folder(s, "/usr/local/cuda/lib64");
+    s->driver = driver_major();
+    /* Versions before 13.0 do not say of which CUDA they are. */
+    s->is_survey = !s->is_found && s->driver >= CUDA_OF_ANY_VERSION;
+    if (s->is_survey) {
+        try_folder(s, ""); /* first: the loader gives one that is loaded for each of its name */
+        try_places(s, &list);
+    }
+    s->is_survey = false;
+    if (s->newest) try_path(s, s->newest_path, false);
+    try_places(s, &list);
     free(list.cupti);
     for (unsigned i = 0; i < list.count; i++) free(list.folders[i]);
 }
