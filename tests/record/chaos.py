@@ -40,7 +40,8 @@ class Round:
         self.dir = Path(tempfile.mkdtemp(prefix="heddle-chaos-"))
         self.place = self.dir  # where the trace goes
         self.may_be_unknown = False
-        self.did = ""
+        self.policy = rng.choice(["newest", "newest", "oldest", "block"])
+        self.did = f" ({self.policy})"
         env = {k: v for k, v in os.environ.items() if not k.startswith(("HEDDLE_", "CUDA_", "NVTX_", "FAKE_"))}
         fake = paths.app.parent
         env.update(HEDDLE_CUDA_LIBRARY=str(paths.tracer), HEDDLE_CUPTI=str(fake / "libcupti.so.13"),
@@ -50,7 +51,8 @@ class Round:
     def start(self, *words):
         """heddle record, and the pid of the program once it runs."""
         self.heddle = subprocess.Popen(
-            [self.paths.heddle, "record", "-o", self.place / "out.heddle", "--", self.paths.app, "pid", *words],
+            [self.paths.heddle, "record", "--policy", self.policy, "-o", self.place / "out.heddle", "--", self.paths.app, "pid",
+             *words],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.dir, env=self.env,
             start_new_session=True)
         self.pid = int(self.heddle.stdout.readline())
