@@ -38,8 +38,8 @@ bool hd_flame_format_of(hd_flame_format *out, const char *path)
         const char *end;
         hd_flame_format format;
     } ends[] = {
-        {".folded", HD_FLAME_FOLDED}, {".txt", HD_FLAME_FOLDED},  {".json", HD_FLAME_SPEEDSCOPE},
-        {".svg", HD_FLAME_SVG},       {".pprof", HD_FLAME_PPROF}, {".pb", HD_FLAME_PPROF},
+        {".folded", HD_FLAME_FOLDED}, {".txt", HD_FLAME_FOLDED}, {".json", HD_FLAME_SPEEDSCOPE}, {".svg", HD_FLAME_SVG},
+        {".pprof", HD_FLAME_PPROF},   {".pb", HD_FLAME_PPROF},   {".otlp", HD_FLAME_OTLP},
     };
     static const char *const packed[] = {"", ".gz", ".zst"};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {

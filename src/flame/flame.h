@@ -1,6 +1,6 @@
 /* flame.h - shared by the parts of the flame graph: weights, views of one or two trees, children in order, writers
  *
- * In: traces. Out: a tree of frames with weights, then text, SVG, speedscope or pprof. Begin with add.c, then write.c.
+ * In: traces. Out: a tree of frames with weights, then text, SVG, speedscope, pprof or OTLP. Begin with add.c, then write.c.
  */
 #ifndef HD_FLAME_FLAME_H
 #define HD_FLAME_FLAME_H
@@ -77,6 +77,11 @@ size_t flame_text_clean(char *out, hd_string name, bool parted, bool *changed);
 /* Whether flame_text_clean would not change it. */
 bool flame_text_fits(hd_string name, bool parted);
 
+/* pprof.c: a field with a name, which flame_text_clean changes if it is empty or no UTF-8. */
+void flame_put_name(hd_bytes *out, uint32_t field, hd_string name);
+/* What the weights are, and their unit, in the words of pprof and OpenTelemetry. */
+const char *flame_value_of(const char **out_unit, const hd_flame *flame);
+
 /* "GPU time" … for titles; "ns" …, of samples without weights "samples". Static. */
 const char *flame_title_of(hd_flame_of of);
 const char *flame_unit_of(hd_flame_of of);
@@ -91,6 +96,8 @@ hd_status flame_write_speedscope(const hd_flame *flame, hd_output *output, const
                                  hd_flame_written *out, hd_error *err);
 hd_status flame_write_pprof(const hd_flame *flame, hd_output *output, const hd_flame_write_options *options,
                             hd_flame_written *out, hd_error *err);
+hd_status flame_write_otlp(const hd_flame *flame, hd_output *output, const hd_flame_write_options *options,
+                           hd_flame_written *out, hd_error *err);
 hd_status flame_write_svg(const hd_flame *flame, hd_output *output, const hd_flame_write_options *options,
                           hd_flame_written *out, hd_error *err);
 

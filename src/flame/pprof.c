@@ -83,17 +83,32 @@ static void put_frame(profile *p, uint64_t index)
 }
 
 /* A text of protobuf is UTF-8. */
-static hd_status put_name(profile *p, hd_string name)
+void flame_put_name(hd_bytes *out, uint32_t field, hd_string name)
 {
     bool changed = false;
     char *text = NULL;
     if (name.size == 0 || !hd_utf8_valid(name.data, name.size, false)) {
         text = malloc(FLAME_TEXT_BYTES(name.size));
-        if (!text) return HD_NOMEM(p->err);
-        name = (hd_string){text, flame_text_clean(text, name, false, &changed)};
+        if (text)
+            name = (hd_string){text, flame_text_clean(text, name, false, &changed)};
+        else
+            out->failed = true;
     }
-    hd_pb_put_bytes(&p->bytes, STRING, name.data, name.size);
+    if (!out->failed) hd_pb_put_bytes(out, field, name.data, name.size);
     free(text);
+}
+
+const char *flame_value_of(const char **out_unit, const hd_flame *flame)
+{
+    const char *unit = flame->unit ? flame->unit : "";
+    bool is_measure = strcmp(unit, "ns") == 0 || strcmp(unit, "bytes") == 0;
+    *out_unit = strcmp(unit, "ns") == 0 ? "nanoseconds" : is_measure ? unit : "count";
+    return flame->event ? flame->event : hd_flame_of_name(flame->of);
+}
+
+static hd_status put_name(profile *p, hd_string name)
+{
+    flame_put_name(&p->bytes, STRING, name);
     return flush(p, false);
 }
 
@@ -110,13 +125,12 @@ static hd_status put_frames(profile *p)
 
 static hd_status put_all(profile *p, const char *title)
 {
-    const char *unit = p->flame->unit ? p->flame->unit : "";
-    bool is_measure = strcmp(unit, "ns") == 0 || strcmp(unit, "bytes") == 0;
+    const char *unit, *event = flame_value_of(&unit, p->flame);
     put_type(p, WEIGHT, UNIT);
     put_type(p, COUNT, COUNT);
     hd_pb_put_text(&p->bytes, STRING, "");
-    hd_pb_put_text(&p->bytes, STRING, p->flame->event ? p->flame->event : hd_flame_of_name(p->flame->of));
-    hd_pb_put_text(&p->bytes, STRING, strcmp(unit, "ns") == 0 ? "nanoseconds" : is_measure ? unit : "count");
+    hd_pb_put_text(&p->bytes, STRING, event);
+    hd_pb_put_text(&p->bytes, STRING, unit);
     hd_pb_put_text(&p->bytes, STRING, "count");
     HD_TRY(put_name(p, (hd_string){title, strlen(title)}));
     hd_pb_put_uint(&p->bytes, COMMENT, TITLE);

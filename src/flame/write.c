@@ -10,6 +10,7 @@ static hd_status write_flame(const hd_flame *flame, hd_output *output, const hd_
     case HD_FLAME_FOLDED: return flame_write_folded(flame, output, options, out, err);
     case HD_FLAME_SPEEDSCOPE: return flame_write_speedscope(flame, output, options, out, err);
     case HD_FLAME_PPROF: return flame_write_pprof(flame, output, options, out, err);
+    case HD_FLAME_OTLP: return flame_write_otlp(flame, output, options, out, err);
     case HD_FLAME_SVG: return flame_write_svg(flame, output, options, out, err);
     }
     return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "there is no such format of flame graphs");

@@ -1,10 +1,11 @@
 #!/usr/bin/python3
-"""flame --to pprof holds the stacks and weights that folded text has.
+"""flame --to pprof, and --to otlp, hold the stacks and weights that folded text has.
 
 usage: tests/flame/pprof_out.py --heddle PROGRAM [--go] [FILE...]
 
 The profile is decoded here field by field, by profile.proto alone, and must have the stacks of the folded text with their
-weights; heddle reads its own file back to the same text; with --go, `go tool pprof -raw` reads it (Go may compile that tool first, which takes a minute). Names that
+weights; so must a profile of OpenTelemetry, which is decoded by profiles.proto alone, and by the package opentelemetry-proto where it is installed;
+heddle reads its own file back to the same text; with --go, `go tool pprof -raw` reads it (Go may compile that tool first, which takes a minute). Names that
 protobuf cannot hold, an empty graph and --diff are tried on a made trace.
 """
 import argparse
@@ -93,6 +94,46 @@ def decode(path):
     return named, stacks
 
 
+def members(data):
+    """The values of each field of a message."""
+    out = {}
+    for number, value in fields(data):
+        out.setdefault(number, []).append(value)
+    return out
+
+
+def decode_otlp(path):
+    """As decode, of the first profile; the second has the second value."""
+    data = path.read_bytes()
+    data = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+    whole = members(data)
+    tables = members(whole[2][0])
+    strings = [text.decode("utf-8") for text in tables[5]]
+    for number in (1, 2, 3, 4, 5, 6, 7):
+        if tables[number][0]:
+            raise Failure(f"the first entry of table {number} is not empty")
+    name_of = [strings[members(f).get(1, [0])[0]] for f in tables[3]]
+    frame_of = [None] + [name_of[members(members(place)[3][0])[1][0]] for place in tables[2][1:]]
+    stacks = [None] + [[frame_of[i] for i in reversed(packed(members(stack)[1][0]))] for stack in tables[7][1:]]
+    profiles = [members(profile) for profile in members(members(whole[1][0])[2][0])[2]]
+    named = [tuple(strings[members(profile[1][0])[i][0]] for i in (1, 2)) for profile in profiles]
+    samples = [[(members(sample)[1][0], packed(members(sample)[4][0])[0]) for sample in profile.get(2, [])] for profile in profiles]
+    if [stack for stack, _ in samples[0]] != [stack for stack, _ in samples[1]]:
+        raise Failure("the two profiles have other stacks")
+    try:
+        from opentelemetry.proto.profiles.v1development import profiles_pb2
+        theirs = profiles_pb2.ProfilesData.FromString(data)
+        table = theirs.dictionary
+        known = [[(sample.stack_index, sample.values[0]) for sample in profile.samples] for profile in theirs.resource_profiles[0].scope_profiles[0].profiles]
+        frames = [[table.string_table[table.function_table[table.location_table[i].lines[0].function_index].name_strindex] for i in reversed(stack.location_indices)]
+                  for stack in table.stack_table]
+        if known != samples or frames[1:] != stacks[1:]:
+            raise Failure("opentelemetry-proto reads something else")
+    except ImportError:
+        pass
+    return named, [(stacks[stack], [weight, count]) for (stack, weight), (_, count) in zip(*samples)]
+
+
 def check(program, path, work, of, go):
     made, folded, again = work / "flame.pb.gz", work / "flame.folded", work / "again.folded"
     heddle(program, "flame", "-q", "--of", of, "-o", made, path)
@@ -108,6 +149,9 @@ def check(program, path, work, of, go):
         got[";".join(name.replace(";", ":") for name in stack)] += values[0]
     if wanted != got:
         raise Failure(f"{of}: {wanted - got} of the folded text, {got - wanted} of the profile")
+    heddle(program, "flame", "-q", "--of", of, "-o", work / "flame.otlp.gz", path)
+    if decode_otlp(work / "flame.otlp.gz") != (types, stacks):
+        raise Failure(f"{of}: the profile of OpenTelemetry has something else")
     if not stacks:
         return 0
     heddle(program, "flame", "-q", "-o", again, made)
@@ -163,9 +207,14 @@ def main():
             print([check(options.heddle, plain, work, of, go) for of in UNITS])
             made_trace(work / "empty.json", 0)
             heddle(options.heddle, "flame", "-q", "-o", work / "empty.pb", work / "empty.json")
-            if decode(work / "empty.pb")[1]:
+            heddle(options.heddle, "flame", "-q", "-o", work / "empty.otlp", work / "empty.json")
+            heddle(options.heddle, "flame", "-q", "-o", work / "odd.otlp", made)
+            if decode(work / "empty.pb")[1] or decode_otlp(work / "empty.otlp")[1]:
                 raise Failure("an empty graph has samples")
-            heddle(options.heddle, "flame", "-q", "--diff", "-o", work / "x.pb", plain, plain, status=2)
+            if decode_otlp(work / "odd.otlp")[1] != decode(odd)[1]:
+                raise Failure("the profile of OpenTelemetry has other names")
+            for name in ("x.pb", "x.otlp"):
+                heddle(options.heddle, "flame", "-q", "--diff", "-o", work / name, plain, plain, status=2)
     return 0
 
 

@@ -1,4 +1,4 @@
-/* flame.h - flame graphs: weights on a tree of frames, from traces, to folded text, speedscope, pprof and SVG
+/* flame.h - flame graphs: weights on a tree of frames, from traces, to folded text, speedscope, pprof, OTLP and SVG
  *
  * Weights are exact integers. A frame's total is its own weight plus that of the frames it called. The root's total
  * equals the trace's, to the nanosecond: weight without a stack is under "[no stack]".
@@ -98,9 +98,15 @@ hd_status hd_flame_add(hd_flame *flame, const hd_trace *trace, const hd_trace *c
 
 /* ---- output ---- */
 
-typedef enum hd_flame_format { HD_FLAME_FOLDED, HD_FLAME_SPEEDSCOPE, HD_FLAME_SVG, HD_FLAME_PPROF } hd_flame_format;
+typedef enum hd_flame_format {
+    HD_FLAME_FOLDED,
+    HD_FLAME_SPEEDSCOPE,
+    HD_FLAME_SVG,
+    HD_FLAME_PPROF,
+    HD_FLAME_OTLP, /* OpenTelemetry's profiles, v1development */
+} hd_flame_format;
 
-/* By the extension: .folded .txt, .speedscope.json .json, .svg, .pprof .pb; false: any other. */
+/* By the extension: .folded .txt, .speedscope.json .json, .svg, .pprof .pb, .otlp; false: any other. */
 bool hd_flame_format_of(hd_flame_format *out, const char *path);
 
 typedef struct hd_flame_write_options {
@@ -118,8 +124,8 @@ typedef struct hd_flame_written {
     uint64_t stacks, bytes;
     uint64_t changed_names; /* frames whose names had to be changed. Folded: ';' (to ':'), control characters (to ' '),
                                broken UTF-8 (to U+FFFD), and the last space of a last frame "name 12" (to '_'), since
-                               readers would take the number as a weight. Speedscope, pprof: broken UTF-8, empty
-                               names */
+                               readers would take the number as a weight. Speedscope, pprof, OTLP: broken UTF-8,
+                               empty names */
 } hd_flame_written;
 
 /* Whole or not at all; "-" is standard output. out may be NULL. Errors: IO, MEMORY. */

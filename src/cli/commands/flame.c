@@ -35,7 +35,8 @@ static int fill_options(cli_run *run, hd_flame_options *flame, flame_out *out)
     if (!o->before.count && !o->after.count && !run->operand_count) return cli_usage_error(run, "name a FILE");
     status = cli_check_sides(run, o->diff, &o->before, &o->after, "OLD NEW");
     if (status != CLI_OK) return status;
-    if (o->diff && (out->format == HD_FLAME_SPEEDSCOPE || out->format == HD_FLAME_PPROF))
+    if (o->diff &&
+        (out->format == HD_FLAME_SPEEDSCOPE || out->format == HD_FLAME_PPROF || out->format == HD_FLAME_OTLP))
         return cli_usage_error(run, "%s has no form for --diff: write .svg or .folded", out->format_name);
     if (o->cpu && (o->diff || run->operand_count != 1))
         return cli_usage_error(run, "--cpu is of one FILE, the trace with the kernels");
@@ -197,13 +198,13 @@ static const cli_option options[] = {
      .value = "FILE",
      FIELD(output),
      .help = "write .svg (a page of its own for any browser), .folded (text for flamegraph.pl, inferno, speedscope) or "
-             ".speedscope.json, or .pb.gz (for go tool pprof, Pyroscope, Parca); - prints"},
+             ".speedscope.json, .pb.gz (for go tool pprof, Pyroscope, Parca), or .otlp.gz (OpenTelemetry); - prints"},
     {.name = "to",
      .kind = CLI_TEXT,
      .value = "FORMAT",
-     .offer = "svg folded speedscope pprof",
+     .offer = "svg folded speedscope pprof otlp",
      FIELD(to),
-     .help = "svg, folded, speedscope or pprof, whatever the extension"},
+     .help = "svg, folded, speedscope, pprof or otlp, whatever the extension"},
     {.name = "of",
      .kind = CLI_CHOICE,
      .value = "WHAT",

@@ -10,7 +10,8 @@
 static const char *const format_names[] = {[HD_FLAME_FOLDED] = "folded",
                                            [HD_FLAME_SPEEDSCOPE] = "speedscope",
                                            [HD_FLAME_SVG] = "svg",
-                                           [HD_FLAME_PPROF] = "pprof"};
+                                           [HD_FLAME_PPROF] = "pprof",
+                                           [HD_FLAME_OTLP] = "otlp"};
 enum { FORMATS = sizeof format_names / sizeof *format_names };
 
 /* ---- choosing ---- */
@@ -38,7 +39,8 @@ static int choose_by_name(cli_run *run, flame_out *out, const char *to, bool tra
         hd_name_suggest(to, info->name, &best, &distance);
     }
     if (best) return cli_usage_error(run, "--to: '%.40s' is nothing to write here; did you mean %s?", to, best);
-    return cli_usage_error(run, "--to: '%.40s' is nothing to write here: write svg, folded, speedscope or pprof", to);
+    return cli_usage_error(run, "--to: '%.40s' is nothing to write here: write svg, folded, speedscope, pprof or otlp",
+                           to);
 }
 
 /* "x.trace.json", compressed or not, is a Chrome trace; other .json is a speedscope profile. */
@@ -63,7 +65,7 @@ static int choose_by_extension(cli_run *run, flame_out *out, const char *path, b
     }
     return cli_usage_error(run,
                            "what to write does not follow from the extension of '%.100s': use .svg, .folded, "
-                           ".speedscope.json or .pb.gz%s, or name it with --to",
+                           ".speedscope.json, .pb.gz or .otlp.gz%s, or name it with --to",
                            path, traces_too ? ", or that of a trace (heddle formats)" : "");
 }
 
@@ -89,7 +91,8 @@ int flame_out_choose(cli_run *run, flame_out *out, const char *path, const char 
     if (!svg && out->min_percent != FLAME_OUT_MIN_PERCENT_DEFAULT / 100.0)
         return cli_usage_error(run, "--min-percent is for svg, and the output is %s", out->format_name);
     if (out->title && (out->is_trace || out->format == HD_FLAME_FOLDED))
-        return cli_usage_error(run, "--title is for svg, speedscope and pprof, and the output is %s", out->format_name);
+        return cli_usage_error(run, "--title is for svg, speedscope, pprof and otlp, and the output is %s",
+                               out->format_name);
     return CLI_OK;
 }
 

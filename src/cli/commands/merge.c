@@ -365,15 +365,16 @@ static const cli_option options[] = {
      .kind = CLI_TEXT,
      .value = "FILE",
      FIELD(output),
-     .help = "write .folded, .svg, .json (speedscope), .pb.gz (pprof), or a trace: .heddle, .trace.json, .pftrace, "
+     .help = "write .folded, .svg, .json (speedscope), .pb.gz (pprof), .otlp.gz, or a trace: .heddle, .trace.json, "
+             ".pftrace, "
              ".otf2 …; - "
              "prints folded text"},
     {.name = "to",
      .kind = CLI_TEXT,
      .value = "FORMAT",
-     .offer = "svg folded speedscope pprof <formats>",
+     .offer = "svg folded speedscope pprof otlp <formats>",
      FIELD(to),
-     .help = "folded, svg, speedscope, pprof or a trace format, whatever the extension"},
+     .help = "folded, svg, speedscope, pprof, otlp or a trace format, whatever the extension"},
     {.name = "weight",
      .letter = 'w',
      .kind = CLI_CHOICE,
