@@ -130,8 +130,8 @@ static void test_lines__tracks_skip_folders(void **state)
         assert_int_equal(view_scene_track_count(m.scene), count);
     }
     hd_json_out kept = {0}; /* of folders that leave no line; other answers are the tracks */
-    assert_false(view_queries_recall(&kept, view_scene_queries(m.scene), "lines skipping my"));
-    assert_true(view_queries_recall(&kept, view_scene_queries(m.scene), "lines skipping my, lib"));
+    assert_false(view_queries_recall(&kept, view_scene_queries(m.scene), VIEW_KEPT_LONG, "lines skipping my"));
+    assert_true(view_queries_recall(&kept, view_scene_queries(m.scene), VIEW_KEPT_LONG, "lines skipping my, lib"));
     free(kept.data);
     for (uint32_t t = before; t < count; t++) {
         const view_track *track = view_scene_track(m.scene, t);

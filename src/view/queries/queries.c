@@ -6,7 +6,14 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 
-enum { KEPT_BYTES = 16 << 20, ALL_BYTES = 64 << 20 }; /* of an answer, longer ones are worked out anew; of all */
+/* How many are kept; bytes of an answer, longer ones are worked out anew; of all. */
+static const struct {
+    int count;
+    size_t bytes, all_bytes;
+} limits[VIEW_KEPT_KINDS] = {
+    [VIEW_KEPT_LONG] = {16, 16 << 20, 64 << 20},
+    [VIEW_KEPT_TILES] = {VIEW_KEPT_ANSWERS, 2 << 20, 16 << 20},
+};
 
 view_queries *view_queries_new(void)
 {
@@ -33,7 +40,8 @@ void view_queries_free(view_queries *queries)
 {
     if (!queries) return;
     for (int i = 0; i < VIEW_KEPT_SEARCHES; i++) view_search_free(queries->searches[i].search);
-    for (int i = 0; i < VIEW_KEPT_ANSWERS; i++) forget(&queries->answers[i]);
+    for (int kind = 0; kind < VIEW_KEPT_KINDS; kind++)
+        for (int i = 0; i < VIEW_KEPT_ANSWERS; i++) forget(&queries->answers[kind][i]);
     view_flows_free(queries->flows);
     hd_event_stacks_free(queries->stacks);
     pthread_mutex_destroy(&queries->lock);
@@ -57,12 +65,12 @@ hd_status view_queries_stacks(const hd_event_stacks **out, const view_scene *sce
     return status;
 }
 
-bool view_queries_recall(hd_json_out *json, view_queries *queries, const char *question)
+bool view_queries_recall(hd_json_out *json, view_queries *queries, view_kept_kind kind, const char *question)
 {
     bool found = false;
     pthread_mutex_lock(&queries->lock);
-    for (int i = 0; i < VIEW_KEPT_ANSWERS && !found; i++) {
-        view_kept_answer *kept = &queries->answers[i];
+    for (int i = 0; i < limits[kind].count && !found; i++) {
+        view_kept_answer *kept = &queries->answers[kind][i];
         if (!kept->question || strcmp(kept->question, question) != 0) continue;
         hd_json_put(json, kept->json.data, kept->json.size);
         kept->used = ++queries->clock;
@@ -72,19 +80,19 @@ bool view_queries_recall(hd_json_out *json, view_queries *queries, const char *q
     return found;
 }
 
-static size_t kept_bytes(const view_queries *queries)
+static size_t kept_bytes(const view_queries *queries, view_kept_kind kind)
 {
     size_t sum = 0;
-    for (int i = 0; i < VIEW_KEPT_ANSWERS; i++) sum += queries->answers[i].json.size;
+    for (int i = 0; i < limits[kind].count; i++) sum += queries->answers[kind][i].json.size;
     return sum;
 }
 
 /* A place without an answer, where there is one, else that of the least recently used one. */
-static view_kept_answer *empty_place(view_queries *queries, bool must_forget)
+static view_kept_answer *empty_place(view_queries *queries, view_kept_kind kind, bool must_forget)
 {
     view_kept_answer *oldest = NULL;
-    for (int i = 0; i < VIEW_KEPT_ANSWERS; i++) {
-        view_kept_answer *kept = &queries->answers[i];
+    for (int i = 0; i < limits[kind].count; i++) {
+        view_kept_answer *kept = &queries->answers[kind][i];
         if (!kept->question && !must_forget) return kept;
         if (kept->question && (!oldest || kept->used < oldest->used)) oldest = kept;
     }
@@ -92,10 +100,10 @@ static view_kept_answer *empty_place(view_queries *queries, bool must_forget)
     return oldest;
 }
 
-void view_queries_keep(view_queries *queries, const char *question, const hd_json_out *json)
+void view_queries_keep(view_queries *queries, view_kept_kind kind, const char *question, const hd_json_out *json)
 {
     view_kept_answer made = {.question = strdup(question)};
-    if (json->failed || json->size > KEPT_BYTES) {
+    if (json->failed || json->size > limits[kind].bytes) {
         free(made.question);
         return;
     }
@@ -105,8 +113,9 @@ void view_queries_keep(view_queries *queries, const char *question, const hd_jso
         return;
     }
     pthread_mutex_lock(&queries->lock);
-    view_kept_answer *place = empty_place(queries, false);
-    while (kept_bytes(queries) + made.json.size > ALL_BYTES) place = empty_place(queries, true);
+    view_kept_answer *place = empty_place(queries, kind, false);
+    while (kept_bytes(queries, kind) + made.json.size > limits[kind].all_bytes)
+        place = empty_place(queries, kind, true);
     made.used = ++queries->clock;
     *place = made;
     pthread_mutex_unlock(&queries->lock);

@@ -14,7 +14,10 @@
 #include "view/scene/scene.h"
 #include "view/search/search.h"
 
-enum { VIEW_KEPT_SEARCHES = 4, VIEW_KEPT_ANSWERS = 16 };
+enum { VIEW_KEPT_SEARCHES = 4, VIEW_KEPT_ANSWERS = 64 /* at most, of a kind */ };
+
+/* Answers that take long, and tiles, of which many clients that look at a trace request the same. */
+typedef enum view_kept_kind { VIEW_KEPT_LONG, VIEW_KEPT_TILES, VIEW_KEPT_KINDS } view_kept_kind;
 
 /* An answer, and the question as its key. */
 typedef struct view_kept_answer {
@@ -38,7 +41,7 @@ struct view_queries {
     view_flows *flows;
     hd_event_stacks *stacks;
     view_kept_search searches[VIEW_KEPT_SEARCHES];
-    view_kept_answer answers[VIEW_KEPT_ANSWERS];
+    view_kept_answer answers[VIEW_KEPT_KINDS][VIEW_KEPT_ANSWERS];
     uint64_t clock;
 };
 
@@ -46,8 +49,8 @@ struct view_queries {
 hd_status view_queries_stacks(const hd_event_stacks **out, const view_scene *scene, hd_error *err);
 
 /* An answer given before, copied into `json`; false: none. */
-bool view_queries_recall(hd_json_out *json, view_queries *queries, const char *question);
+bool view_queries_recall(hd_json_out *json, view_queries *queries, view_kept_kind kind, const char *question);
 /* Keeps a copy of an answer in place of the least recently used ones. Does nothing without memory. */
-void view_queries_keep(view_queries *queries, const char *question, const hd_json_out *json);
+void view_queries_keep(view_queries *queries, view_kept_kind kind, const char *question, const hd_json_out *json);
 
 #endif

@@ -80,7 +80,7 @@ hd_status view_route_lines(view_reply *reply, const view_request *request, hd_er
     view_queries *queries = view_scene_queries(scene);
     char question[SKIP_BYTES + 16]; /* without a line there is no track to find */
     snprintf(question, sizeof question, "lines skipping %s", skip);
-    if (view_queries_recall(&reply->json, queries, question)) return view_json_done(reply, err);
+    if (view_queries_recall(&reply->json, queries, VIEW_KEPT_LONG, question)) return view_json_done(reply, err);
     pthread_mutex_lock(&queries->lock_tables);
     uint32_t before = view_scene_track_count(scene);
     hd_status status = view_derive_lines_skipping(&tracks, scene, skip, err);
@@ -88,7 +88,7 @@ hd_status view_route_lines(view_reply *reply, const view_request *request, hd_er
     pthread_mutex_unlock(&queries->lock_tables);
     if (made) view_session_tell(request->session);
     if (status == HD_OK) view_json_made_tracks(&reply->json, &tracks);
-    if (status == HD_OK && !tracks.count) view_queries_keep(queries, question, &reply->json);
+    if (status == HD_OK && !tracks.count) view_queries_keep(queries, VIEW_KEPT_LONG, question, &reply->json);
     free(tracks.ids);
     return status == HD_OK ? view_json_done(reply, err) : status;
 }

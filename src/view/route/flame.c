@@ -236,7 +236,8 @@ static hd_status make(view_reply *reply, const view_request *request, const flam
                       hd_error *err)
 {
     hd_flame *flame;
-    if (view_queries_recall(&reply->json, queries, q->text)) return HD_OK; /* made while this one waited */
+    if (view_queries_recall(&reply->json, queries, VIEW_KEPT_LONG, q->text))
+        return HD_OK; /* made while this one waited */
     if (view_request_gone(request))
         return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "the client went away");
     HD_TRY(hd_flame_new(&flame, err));
@@ -245,7 +246,7 @@ static hd_status make(view_reply *reply, const view_request *request, const flam
         status = hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "the client went away");
     if (status == HD_OK) status = put_flame(&reply->json, flame, err);
     hd_flame_free(flame);
-    if (status == HD_OK) view_queries_keep(queries, q->text, &reply->json);
+    if (status == HD_OK) view_queries_keep(queries, VIEW_KEPT_LONG, q->text, &reply->json);
     return status;
 }
 

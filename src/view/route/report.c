@@ -188,10 +188,9 @@ static hd_status answer_of_job(view_reply *reply, const view_request *request, h
     return answer(reply, &report, about, &part, err);
 }
 
-/* Each page that opens a trace requests the same reports. */
-static void put_question(hd_json_out *out, const view_request *request)
+void view_put_question(hd_json_out *out, const view_request *request)
 {
-    hd_json_put_text(out, "report");
+    hd_json_put_text(out, request->path);
     for (size_t i = 0; i < request->param_count; i++) {
         hd_json_put_text(out, "\n");
         hd_json_put_text(out, request->params[i].name);
@@ -216,14 +215,14 @@ hd_status view_route_report(view_reply *reply, const view_request *request, hd_e
     HD_TRY(view_param_times(steps, &part.step_count, request, "of_steps", scene, MOST_STEPS, err));
     view_queries *queries = view_scene_queries(scene);
     hd_json_out question = {0};
-    put_question(&question, request);
+    view_put_question(&question, request); /* each page that opens a trace requests the same reports */
     if (question.failed) return HD_NOMEM(err);
     hd_status status = HD_OK;
-    if (!view_queries_recall(&reply->json, queries, question.data)) {
+    if (!view_queries_recall(&reply->json, queries, VIEW_KEPT_LONG, question.data)) {
         const hd_report_input input = {.trace = view_scene_trace(scene)};
         status = run(&report, &about, input, request, err);
         if (status == HD_OK) status = answer(reply, &report, about, &part, err);
-        if (status == HD_OK) view_queries_keep(queries, question.data, &reply->json);
+        if (status == HD_OK) view_queries_keep(queries, VIEW_KEPT_LONG, question.data, &reply->json);
     }
     free(question.data);
     return status;

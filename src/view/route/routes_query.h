@@ -46,6 +46,8 @@ hd_status view_need_ready(view_reply *reply, const view_track *track, hd_error *
 hd_status view_param_tracks(uint32_t **out, size_t *out_count, view_reply *reply, const view_request *request,
                             const view_scene *scene, hd_error *err);
 
+/* A request as the key of a kept answer: its path and parameters (report.c). */
+void view_put_question(hd_json_out *out, const view_request *request);
 /* Whether a client may set an option of this kind: it may not name files. */
 bool view_option_is_allowed(hd_option_kind kind);
 

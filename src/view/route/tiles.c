@@ -51,7 +51,7 @@ static hd_status put_tiles(view_reply *reply, const view_request *request, view_
     return reply->bytes.failed ? HD_NOMEM(err) : HD_OK;
 }
 
-hd_status view_tiles_of(view_reply *reply, const view_request *request, view_scene *scene, hd_error *err)
+static hd_status make_tiles(view_reply *reply, const view_request *request, view_scene *scene, hd_error *err)
 {
     tiles_wanted wanted = {0};
     view_request_search of = {0};
@@ -60,7 +60,26 @@ hd_status view_tiles_of(view_reply *reply, const view_request *request, view_sce
     if (status == HD_OK) status = put_tiles(reply, request, scene, &wanted, of.search, err);
     view_search_done(&of, scene);
     free(wanted.tracks);
+    return status;
+}
+
+/* Those that never change again are kept. */
+hd_status view_tiles_of(view_reply *reply, const view_request *request, view_scene *scene, hd_error *err)
+{
+    view_queries *queries = view_scene_queries(scene);
+    hd_json_out question = {0};
+    hd_status status = HD_OK;
+    view_put_question(&question, request);
     reply->type = "application/octet-stream";
+    if (!question.failed && view_queries_recall(&reply->json, queries, VIEW_KEPT_TILES, question.data)) {
+        reply->immutable = true;
+    } else {
+        status = make_tiles(reply, request, scene, err);
+        const hd_json_out made = {.data = (char *)reply->bytes.data, .size = reply->bytes.size};
+        if (status == HD_OK && reply->immutable && !question.failed)
+            view_queries_keep(queries, VIEW_KEPT_TILES, question.data, &made);
+    }
+    free(question.data);
     return status;
 }
 
