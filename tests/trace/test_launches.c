@@ -513,6 +513,37 @@ static void test_launches__the_creator_of_a_graphs_node_is_known(void **state)
     done(&f);
 }
 
+#define NODE(ts, args)                                                                                                 \
+    "{\"ph\":\"X\",\"cat\":\"cuda_graph_node\",\"name\":\"Graph Node Creation\",\"pid\":1,\"tid\":1,\"ts\":" #ts       \
+    ",\"dur\":1,\"args\":{" args "}}"
+#define OF_NODE(ts, node)                                                                                              \
+    "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"ts\":" #ts                                  \
+    ",\"dur\":1,\"args\":{\"correlation\":5,\"graph node id\":" #node "}}"
+
+static void test_launches__a_node_is_known_by_its_event_through_clones(void **state)
+{
+    (void)state;
+    /* 12 is a clone of 11, which is one of 10; 20 and 21 are clones of each other; the original of 31 is missing; no
+     * call is around the creation of 40. */
+    found f = find_events(CALL("cudaLaunchKernel", 1, 10, 4, "3"), NODE(11, "\"graph node id\":10"),
+                          NODE(15, "\"graph node id\":11,\"originalGraphNodeId\":10"),
+                          NODE(16, "\"graph node id\":12,\"originalGraphNodeId\":11"),
+                          NODE(16, "\"graph node id\":20,\"originalGraphNodeId\":21"),
+                          NODE(16, "\"graph node id\":21,\"originalGraphNodeId\":20"),
+                          NODE(17, "\"graph node id\":31,\"originalGraphNodeId\":30"), NODE(18, "\"graph node id\":40"),
+                          CALL("cudaGraphLaunch", 1, 20, 2, "5"), OF_NODE(30, 12), OF_NODE(31, 20), OF_NODE(32, 31),
+                          OF_NODE(33, 40), NULL);
+    assert_int_equal(f.l->work_count, 4);
+    assert_int_equal(f.l->launch_count, 3);
+    assert_string_equal(launch_name(&f, 0), "cudaGraphLaunch");
+    assert_int_equal(f.l->launches[f.l->works[0].graph_launch].id, 3);
+    assert_int_equal(f.l->works[1].graph_launch, HD_NONE);
+    assert_int_equal(f.l->works[2].graph_launch, HD_NONE);
+    hd_string name = hd_trace_string(f.trace, f.l->launches[f.l->works[3].graph_launch].name);
+    assert_int_equal(name.size, strlen("Graph Node Creation"));
+    done(&f);
+}
+
 static void test_launches__cupti_slices_without_a_thread_are_joined(void **state)
 {
     (void)state;
@@ -840,6 +871,7 @@ int main(void)
         cmocka_unit_test(test_launches__a_row_of_several_processes_takes_the_last_call),
         cmocka_unit_test(test_launches__a_gpu_may_be_named_by_its_process),
         cmocka_unit_test(test_launches__the_creator_of_a_graphs_node_is_known),
+        cmocka_unit_test(test_launches__a_node_is_known_by_its_event_through_clones),
         cmocka_unit_test(test_launches__cupti_slices_without_a_thread_are_joined),
         cmocka_unit_test(test_launches__a_trace_without_gpu_work_has_none),
         cmocka_unit_test(test_launches__work_without_an_id_is_joined_by_its_flow),

@@ -99,7 +99,7 @@ static uint32_t call_around(bool *out_fine, node_finder *n, const launch_node *n
     for (size_t i = low; i-- > 0 && i + NESTED_MOST >= low;) {
         const launch_call *call = &f->calls[n->calls[i]];
         if (lane_of(f, call->track) != lane) break;
-        if (call->start_ns + call->duration_ns >= node->start_ns) return call->outer;
+        if (hd_end_or_last(call->start_ns, call->duration_ns) >= node->start_ns) return call->outer;
     }
     return launches_make_call(out_fine, f, node->row);
 }

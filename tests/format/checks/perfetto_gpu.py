@@ -107,6 +107,7 @@ def main():
     parser.add_argument("--seed", nargs="*", type=int)
     parser.add_argument("files", nargs="*", type=Path)
     options = parser.parse_args()
+    options.heddle = Path(options.heddle).resolve()  # it runs in other folders
     root = Path(os.environ.get("HEDDLE_SOURCE_ROOT", HERE.parents[2]))
     node, engine = shutil.which("node") or shutil.which("nodejs"), root / "tests/web/perfetto"
     for what, there in (("node", node), ("tests/web/perfetto", (engine / "engine_bundle.js").is_file())):
