@@ -95,7 +95,9 @@ static void test_event__the_call_stack_of_an_operator_is_above_it(void **state)
         "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"gemm\",\"pid\":0,\"tid\":7,\"ts\":40,\"dur\":20,"
         "\"args\":{\"correlation\":7,\"device\":0,\"stream\":7}},"
         "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"fusion\",\"pid\":0,\"tid\":8,\"ts\":40,\"dur\":20,"
-        "\"args\":{\"source_stack\":\"<embedded module 'x'>:1:2\\nmy/net.py:49:2\\n/lib/python3.12/abc.py:4:6\\n\"}}]");
+        "\"args\":{\"source_stack\":\"<embedded module 'x'>:1:2\\nmy/net.py:49:2\\n/lib/python3.12/abc.py:4:6\\n\"}},"
+        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"compiled\",\"pid\":1,\"tid\":1,\"ts\":90,\"dur\":5,"
+        "\"args\":{\"Call stack\":\"/tmp/torchinductor_me/ob/cob.py(132): call;my/net.py(7): step\"}}]");
     const char *answer = maker_ask(&m, view_route_event, "row=3");
     has(answer, "\"stack\":[{\"name\":\"my/net.py(7): step\",\"kind\":\"python\",\"file\":\"my/net.py\",\"line\":7,"
                 "\"level\":\"user\"},{\"name\":\"torch/nn/linear.py(9): forward\",\"kind\":\"python\","
@@ -107,6 +109,7 @@ static void test_event__the_call_stack_of_an_operator_is_above_it(void **state)
     answer = maker_ask(&m, view_route_event, "row=4");
     has(answer, "\"file\":\"my/net.py\",\"line\":49,\"level\":\"user\"");
     has(answer, "\"stack_from\":\"source_stack\",\"source\":\"my/net.py:49\"");
+    has(maker_ask(&m, view_route_event, "row=5"), "\"source\":\"my/net.py:7\""); /* not what Inductor generated */
     maker_close(&m);
 }
 

@@ -150,6 +150,7 @@ hd_frame_level hd_frame_level_of(hd_string name)
         path = (hd_string){at, path.size - (size_t)(at - path.data)};
     }
     if (!is_installed && hd_string_holds(path, "/lib/python3")) return HD_FRAME_BELOW;
+    if (hd_string_holds(path, "/torchinductor_")) return HD_FRAME_BELOW; /* what Inductor generates: its cache */
     size_t first = 0;
     while (first < path.size && path.data[first] != '/') first++;
     bool is_file = first == path.size;

@@ -29,8 +29,8 @@ hd_status view_param_kind(hd_kind *out, const view_request *request, const char 
 /* One of a list of words, which ends with NULL; absent: the first. */
 hd_status view_param_word(unsigned *out, const view_request *request, const char *name, const char *const *words,
                           hd_error *err);
-/* The search that q, mode, in, case and track of a request describe (search.c): one that the scene keeps, else a new one,
- * which takes a while. It ends with view_search_done, also after an error. */
+/* The search that q, mode, in, case and track of a request describe (search.c): one that the scene keeps, else a new
+ * one, which takes a while. It ends with view_search_done, also after an error. */
 typedef struct view_request_search {
     view_search *search;
     view_kept_search *kept; /* NULL: it is not */

@@ -85,7 +85,7 @@ hd_status view_rows_union(view_row *out, const view_row *const *rows, size_t cou
                           hd_error *err);
 
 /* Append the row part of a tile (docs/reference/view-protocol.md); times relative to `zero_ns`, that of
- * view_row_index if that was called. Any z and i. With `hits` (NULL: without) it says which columns and events are some.
+ * view_row_index if that was called. Any z and i. With `hits` (or NULL) it says which columns and events are hits.
  * Errors: MEMORY. */
 hd_status view_tile_row(hd_bytes *out, const view_row *row, const hd_trace *trace, int64_t zero_ns, unsigned z,
                         int64_t i, const view_hits *hits, hd_error *err);

@@ -58,7 +58,8 @@ export class Axis {
     const scale = width / (range.until - range.from);
     const place = (time: number): number => Math.round((time - range.from) * scale);
     const line = Math.max(1, Math.round(ratio));
-    const taken: [number, number][] = []; // by the note and the pointer's label: labels beneath them would be torn
+    // By the end of the axis, the note and the pointer's label: labels beneath them would be cut.
+    const taken: [number, number][] = [[width, Infinity]];
     if (note) taken.push([width - context.measureText(note).width - 12 * ratio, width]);
     const labelWidth = pointer ? context.measureText(pointer.label).width + 8 * ratio : 0;
     const left = pointer ? Math.max(0, Math.min(width - labelWidth, place(pointer.time) - labelWidth / 2)) : 0;

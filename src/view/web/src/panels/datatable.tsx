@@ -19,7 +19,7 @@ export interface Sort {
 }
 
 // No title is cut: so much for each letter, and for the arrow.
-const widthOf = (width: number, title: string): number => Math.max(width, title.length * 7 + 26);
+const widthOf = (width: number, title: string): number => Math.max(width, title.length * 8 + 24);
 
 const rowHeight = (): number => scaled(22); // as .grid td in panels.css
 const SPARE = 8; // rows above and below the view

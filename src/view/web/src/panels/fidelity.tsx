@@ -48,7 +48,7 @@ function Account({ fidelity }: { fidelity: Fidelity }): JSX.Element {
   const { slices, flows } = fidelity;
   return (
     <>
-      <ul class="links">
+      <ul class="links ticked">
         {factsOf(fidelity).map((fact, at) => (
           <li key={at} class={fact.problem ? "warn" : ""}>
             {fact.problem ? <span role="img" aria-label="Problem: ">⚠ </span> : <span class="good" aria-hidden="true">✓ </span>}
