@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 
 STEP = 1000  # launches
-PEAK_KIB = 300 << 10  # of the program with the tracer and the double
+PEAK_KIB = 640 << 10  # of the program with the tracer, whose pool of buffers has at most 512 MiB, and the double
 
 
 def steps(n):
@@ -79,7 +79,8 @@ class Mode:
         self.begun, self.done = struct.unpack("<4Q", (folder / "counts").read_bytes())[:2]
         self.check(trace)
         return (f"{self.name}: {self.begun} launched = {self.shown} shown + {self.lost} lost + {self.outside} outside; "
-                f"program {self.cpu_s} s CPU, {int(self.peak_kib) >> 10} MiB; all {self.seconds:.0f} s")
+                f"program {self.cpu_s} s CPU, {int(self.peak_kib) >> 10} MiB, "
+                f"of which buffers {self.pool_mib} MiB; all {self.seconds:.0f} s")
 
     def check(self, trace):
         kinds = self.counts(trace, "SELECT category, count(*) FROM slice GROUP BY category")
@@ -90,12 +91,12 @@ class Mode:
         if self.name == "small buffers":  # so many that the pool is empty: the double drops records of all kinds
             waits = self.launches // STEP
             self.lost -= self.launches + waits - kinds["cuda_driver"] + waits - kinds["cuda_sync"]
+        capture = json.loads(next(csv.reader([self.heddle("query", "-f", "csv", trace, "SELECT value FROM metadata WHERE name = "
+                                                          "'heddle.capture'").split("\n", 1)[1]]))[0])
+        self.pool_mib = capture["poolBytes"] >> 20
         if "--steps" in self.options:
             self.outside = self.begun - 100 * STEP
         if "--budget" in self.options:
-            capture = json.loads(self.heddle("query", "-f", "csv", trace,
-                                             "SELECT value FROM metadata WHERE name = 'heddle.capture'").split("\n", 1)[1]
-                                 .strip().strip('"').replace('""', '"'))
             self.outside = self.begun - STEP * capture["window"]["budget"]["recordedSteps"]
         assert self.begun == self.done == self.launches, (self.name, self.begun, self.done)
         assert self.begun == self.shown + self.lost + self.outside, (self.name, self.begun, self.shown, ledger, kinds)
