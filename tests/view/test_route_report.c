@@ -71,14 +71,14 @@ static void test_report__an_answer_is_kept_by_its_options(void **state)
     view_queries *queries = view_scene_queries(m.scene);
     uint64_t before = queries->clock;
     char *first = strdup(maker_ask(&m, view_route_report, "name=kernels"));
-    assert_int_equal(queries->answers[0].used, before + 1);
+    assert_int_equal(queries->answers[VIEW_KEPT_LONG][0].used, before + 1);
     assert_string_equal(maker_ask(&m, view_route_report, "name=kernels"), first);
-    assert_int_equal(queries->answers[0].used, before + 2); /* recalled, not kept again */
-    assert_null(queries->answers[1].question);
+    assert_int_equal(queries->answers[VIEW_KEPT_LONG][0].used, before + 2); /* recalled, not kept again */
+    assert_null(queries->answers[VIEW_KEPT_LONG][1].question);
     assert_string_not_equal(maker_ask(&m, view_route_report, "name=kernels&by=stream"), first);
-    assert_non_null(queries->answers[1].question);
+    assert_non_null(queries->answers[VIEW_KEPT_LONG][1].question);
     assert_null(maker_ask(&m, view_route_report, "name=kernels&by=bogus"));
-    assert_null(queries->answers[2].question);
+    assert_null(queries->answers[VIEW_KEPT_LONG][2].question);
     free(first);
     maker_close(&m);
 }
