@@ -194,9 +194,9 @@ hd_status hd_report_run(hd_report *out, const char *name, const hd_report_input 
  *   CSV, PARQUET       the first table; takes one part only
  *   DOT                a drawing for Graphviz, if the report has one (topology); takes one part only
  *   MARKDOWN           all tables
- *   HTML               one self-contained page of at most 1 MB; rows left out for that are counted. The parts `info` and
- *                      `summary` of each path give it a headline and findings; `timeline` and hd_flame_report give it
- *                      pictures; parts of a job, which come first, are about all paths */
+ *   HTML               one self-contained page of at most 1 MB; rows left out for that are counted. The parts `info`
+ *                      and `summary` of each path give it a headline and findings; `timeline` and hd_flame_report give
+ *                      it pictures; parts of a job, which come first, are about all paths */
 typedef enum hd_report_format {
     HD_REPORT_JSON = 1,
     HD_REPORT_CSV,
@@ -220,9 +220,9 @@ hd_status hd_report_print(hd_sink sink, hd_report_format format, const hd_report
 /* The format that hd_report_write chooses for a path: .json, .csv, .md, .html and .dot, also compressed; .parquet, as a
  * file or, with a trailing slash, as a folder. 0: no such format, or another folder. */
 hd_report_format hd_report_format_of(const char *path);
-/* Write into a file, in the format of its extension; the file appears whole or not at all. A path that ends with a slash
- * is a folder, for one part only: each table becomes a file, TABLE.csv or TABLE.parquet by the format. "-" is standard
- * output. Errors: IO; those of hd_report_print. */
+/* Write into a file, in the format of its extension; the file appears whole or not at all. A path that ends with a
+ * slash is a folder, for one part only: each table becomes a file, TABLE.csv or TABLE.parquet by the format. "-" is
+ * standard output. Errors: IO; those of hd_report_print. */
 hd_status hd_report_write(const char *path, hd_report_format format, const hd_report_part *parts, size_t count,
                           hd_error *err);
 

@@ -19,8 +19,8 @@
 
 static const hd_arrow_column slices[] = {
     ID("slices"), TS, {"dur", "l", "duration, ns; null: it never ended"}, TRACK, NAME, CATEGORY,
-    {"depth", "l", "how many slices of the track enclose it"}, {"parent_id", "l", "the innermost of these"}, ARG_SET, RANK, PHASE,
-    TIME, TS_PS, {"end_ps", "l", "picoseconds of the end below the ns"},
+    {"depth", "l", "how many slices of the track enclose it"}, {"parent_id", "l", "the innermost of these"}, ARG_SET,
+    RANK, PHASE, TIME, TS_PS, {"end_ps", "l", "picoseconds of the end below the ns"},
     {"end_id", "l", "of a begin event: its end in `ends`"},
     {"correlation", "l", "id that a call and the work it launched share within their process; null: it has none"}, {0}};
 static const hd_arrow_column ends[] = {

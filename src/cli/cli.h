@@ -225,7 +225,8 @@ bool cli_global_applies(const cli_option *option, const cli_command *command);
 
 /* Parse argv[0 … count) for run->command: options into `options` (the command's struct, already holding its defaults)
  * and run->global, operands into run->operands, which has room for `count`. With a NULL command, stops at the first
- * operand, or at the first option that run->unnamed has and heddle itself has not. Returns how many arguments were used, or -1 with run->err set. */
+ * operand, or at the first option that run->unnamed has and heddle itself has not. Returns how many arguments were
+ * used, or -1 with run->err set. */
 int cli_parse(cli_run *run, void *options, const char *const *argv, int count);
 
 /* Whether the command (NULL: heddle itself) has the option, or all flags, of a word such as --all or -qn3. */

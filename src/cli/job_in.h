@@ -23,8 +23,9 @@ typedef struct job_files {
 } job_files;
 
 /* Adds the inputs that an operand means: a file; a folder's traces, or if it has none its summaries (summaries_first:
- * the other way around), or if it has neither its dumps of flight recorders, with a note about files it ignores; "rank{rank}.json", where {rank} is any number. A missing
- * file is added unchanged, so that reading it reports the error. Errors: MEMORY. */
+ * the other way around), or if it has neither its dumps of flight recorders, with a note about files it ignores;
+ * "rank{rank}.json", where {rank} is any number. A missing file is added unchanged, so that reading it reports the
+ * error. Errors: MEMORY. */
 hd_status job_files_add(job_files *files, cli_run *run, const char *operand);
 /* The same, but a folder is one input by itself, and ranks are in order. */
 hd_status job_files_add_ranks(job_files *files, const char *operand, hd_error *err);

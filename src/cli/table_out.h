@@ -12,8 +12,8 @@ hd_status cli_table_without(hd_table **out, const hd_table *table, const char *n
 hd_status cli_table_rows(hd_table **out, const hd_table *table, const char *name, int64_t start_ns, const size_t *rows,
                          size_t row_count, hd_error *err);
 
-/* How many groups of rows the table has, each of one device (or rank) and step; 0: it is not by these. Returns words for
- * a heading: ", for each step". */
+/* How many groups of rows the table has, each of one device (or rank) and step; 0: it is not by these. Returns words
+ * for a heading: ", for each step". */
 const char *cli_table_groups(size_t *out_count, const hd_table *table);
 /* Whether each step of a device has a name of its own, so that a column with its start adds nothing. false: there are
  * very many. */

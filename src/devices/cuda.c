@@ -114,7 +114,8 @@ static bool take_cupti(cupti_search *s, void *library, const char *path, int maj
     return !too_new;
 }
 
-/* Takes any CUPTI in a folder, which may be a pattern; "" is where the loader looks. True: one that suits the driver. */
+/* Takes any CUPTI in a folder, which may be a pattern; "" is where the loader looks. True: one that suits the
+ * driver. */
 static bool try_folder(cupti_search *s, const char *folder)
 {
     static const char *const names[] = {"libcupti.so.13",   "libcupti.so.12",   "libcupti.so.11.8", "libcupti.so.11.7",

@@ -1,6 +1,7 @@
 /* flame.h - shared by the parts of the flame graph: weights, views of one or two trees, children in order, writers
  *
- * In: traces. Out: a tree of frames with weights, then text, SVG, speedscope, pprof or OTLP. Begin with add.c, then write.c.
+ * In: traces. Out: a tree of frames with weights, then text, SVG, speedscope, pprof or OTLP. Begin with add.c, then
+ * write.c.
  */
 #ifndef HD_FLAME_FLAME_H
 #define HD_FLAME_FLAME_H

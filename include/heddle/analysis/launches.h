@@ -122,8 +122,9 @@ typedef struct hd_class_rule {
 /* Reads rules of the user, which precede the built-in ones for all traces of the process. A line is "CLASS: PATTERN":
  * CLASS is one of the above or a collective, PATTERN a glob that matches the whole or the short name; # begins a
  * comment. Or groups, in a subset of TOML: tables [[group]] of name, patterns = ["..."], parent (another group),
- * class and colour. If there is no such file, path may be a shipped table: aiter, megatron, sglang, transformer-engine, vllm.
- * Call it before any analysis. Rules stay until the process ends. Errors: IO; FORMAT, with the line; LIMIT; MEMORY. */
+ * class and colour. If there is no such file, path may be a shipped table: aiter, megatron, sglang,
+ * transformer-engine, vllm. Call it before any analysis. Rules stay until the process ends. Errors: IO; FORMAT, with
+ * the line; LIMIT; MEMORY. */
 hd_status hd_class_rules_read(const char *path, hd_error *err);
 size_t hd_class_rule_count(void);
 hd_class_rule hd_class_rule_at(size_t index);

@@ -1,7 +1,7 @@
 /* inflate.h - deflate data through ISA-L, with the same output of damaged data on every processor
  *
- * After an error ISA-L's code for x86-64 counts bytes that it has not decoded, up to 258 for an impossible match, and its
- * code for other processors does not.
+ * After an error ISA-L's code for x86-64 counts bytes that it has not decoded, up to 258 for an impossible match, and
+ * its code for other processors does not.
  */
 #ifndef HD_BASE_IO_INFLATE_H
 #define HD_BASE_IO_INFLATE_H

@@ -353,7 +353,8 @@ static void run_structure(pickle *p, uint8_t op)
     }
 }
 
-/* Values of the memo, one after the other, which is what most of a snapshot's bytes are; up to what is anything else. */
+/* Values of the memo, one after the other, which is what most of a snapshot's bytes are; up to what is anything
+ * else. */
 static void run_gets(pickle *p)
 {
     const uint8_t *at = p->in.p, *last = p->in.end - 5;

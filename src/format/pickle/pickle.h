@@ -1,8 +1,9 @@
 /* pickle.h - values of a Python pickle, read without running anything
  *
- * In: a file of any size, read from begin to end. Out: a graph of values, in which lists, tuples and dicts may be shared,
- * and may contain themselves: a walk must bound its depth and length. Objects, whose creation would run code, are
- * PICKLE_OPAQUE. The items of one list, which may be most of the file, are handed over while they are read (a stream).
+ * In: a file of any size, read from begin to end. Out: a graph of values, in which lists, tuples and dicts may be
+ * shared, and may contain themselves: a walk must bound its depth and length. Objects, whose creation would run code,
+ * are PICKLE_OPAQUE. The items of one list, which may be most of the file, are handed over while they are read (a
+ * stream).
  */
 #ifndef HD_FORMAT_PICKLE_PICKLE_H
 #define HD_FORMAT_PICKLE_PICKLE_H

@@ -9,8 +9,8 @@
  * Errors   DAMAGED: nothing can be read, strict
  *
  * A file may be larger than the memory: it is read twice, and events are a stream. The first time their changes are
- * added up, so that the totals before the first event are known when they become rows. Where lists or events are shared,
- * as PyTorch never writes them, all values are kept instead.
+ * added up, so that the totals before the first event are known when they become rows. Where lists or events are
+ * shared, as PyTorch never writes them, all values are kept instead.
  */
 #include <stdio.h>
 #include <stdlib.h>

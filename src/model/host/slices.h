@@ -70,8 +70,8 @@ hd_status gpu_slices_around(gpu_slices *out, const gpu_scope *scope, unsigned ro
 typedef hd_status gpu_around_found(void *user, uint32_t id, const uint32_t *slices, size_t count, hd_error *err);
 hd_status gpu_around(const gpu_slices *slices, const gpu_place *places, size_t count, gpu_around_found *found,
                      void *user, hd_error *err);
-/* The launches and the origins of counted activities as sorted places; a launch requested by an operator of another thread is where
- * that operator begins; id is the launch. The caller frees them with hd_large_free. */
+/* The launches and the origins of counted activities as sorted places; a launch requested by an operator of another
+ * thread is where that operator begins; id is the launch. The caller frees them with hd_large_free. */
 hd_status gpu_launch_places(gpu_place **out, size_t *out_count, const gpu_scope *scope, hd_error *err);
 /* Activities by their origin: those of launch i are works[first[i]] … works[first[i + 1]], in order of launches->works.
  */

@@ -3,7 +3,8 @@
  *
  * In: slices of threads with the argument "graph node id", which begin when that node is created, and with
  * originalGraphNodeId if it is a clone: a graph is cloned when it is instantiated. Ids belong to a process.
- * Out: graph_launch of activities with that id, the call on the thread around the creation of the node that is no clone.
+ * Out: graph_launch of activities with that id, the call on the thread around the creation of the node that is no
+ * clone.
  */
 #include "base/sorted.h"
 #include "model/args/args.h"

@@ -1,6 +1,6 @@
 /* emitted.h - what a program and its children have emitted, counted by themselves in $FAKE_APP_COUNTS, a file of four
- * 64-bit numbers that is shared by all and outlives them: kernels begun and done, ranges begun and done. What other threads
- * still do while a process runs its exit handlers counts as begun, and not as done
+ * 64-bit numbers that is shared by all and outlives them: kernels begun and done, ranges begun and done. What other
+ * threads still do while a process runs its exit handlers counts as begun, and not as done
  */
 #ifndef HEDDLE_TESTS_EMITTED_H
 #define HEDDLE_TESTS_EMITTED_H

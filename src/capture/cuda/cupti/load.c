@@ -1,9 +1,9 @@
 /* load.c - where libcupti may be, and loading it
  *
  * Paths come from the environment and from what the program has loaded. Unless HEDDLE_CUPTI names one, the newest that
- * the driver's major version runs is tried first: newer ones have fewer defects (base/cupti_known.h), and PyTorch brings
- * an old one. A library is loaded only once, by its file; one that does not suit stays loaded if it was asked anything,
- * since CUPTI cannot be unloaded safely.
+ * the driver's major version runs is tried first: newer ones have fewer defects (base/cupti_known.h), and PyTorch
+ * brings an old one. A library is loaded only once, by its file; one that does not suit stays loaded if it was asked
+ * anything, since CUPTI cannot be unloaded safely.
  */
 #include <dlfcn.h>
 #include <link.h>

@@ -1,8 +1,8 @@
 /* stages.c - GPU activities as render stages, in addition to their track events (options.typed_gpu)
  *
- * Perfetto's table gpu_slice, and its tracks of GPUs, are made of these. A queue is the track of the activities; a stage
- * has the activity's name. Arguments are texts. The id of the event begins with PF_STAGE_COPY, by which Heddle's reader
- * knows that the track event is there as well.
+ * Perfetto's table gpu_slice, and its tracks of GPUs, are made of these. A queue is the track of the activities; a
+ * stage has the activity's name. Arguments are texts. The id of the event begins with PF_STAGE_COPY, by which
+ * Heddle's reader knows that the track event is there as well.
  */
 #include <inttypes.h>
 #include <stdio.h>
