@@ -342,6 +342,23 @@ static void test_names__a_name_of_a_launch_and_its_kernel_is_of_the_kernel(void 
     maker_close(&m);
 }
 
+static void test_names__what_a_flight_recorder_has_is_communication(void **state)
+{
+    (void)state;
+    maker m;
+    maker_open(&m,
+               "[{\"ph\":\"X\",\"cat\":\"flight_recorder\",\"name\":\"nccl:send 0->1\",\"pid\":1,\"tid\":1,\"ts\":1,"
+               "\"dur\":2},{\"ph\":\"X\",\"cat\":\"mine\",\"name\":\"nccl:send "
+               "1->0\",\"pid\":1,\"tid\":1,\"ts\":4,\"dur\":2}]");
+    char query[64];
+    snprintf(query, sizeof query, "ids=%u,%u", view_scene_name(m.scene, "nccl:send 0->1", 14),
+             view_scene_name(m.scene, "nccl:send 1->0", 14));
+    const char *answer = maker_ask(&m, view_route_names, query);
+    has(answer, "\"category\":\"flight_recorder\",\"role\":\"other\",\"class\":\"communication\"");
+    has(answer, "\"category\":\"mine\",\"role\":\"other\",\"class\":\"other\"");
+    maker_close(&m);
+}
+
 /* Rules stay until the process ends: no other test has such kernels. */
 static void test_names__a_kernel_has_its_group_with_the_colour_of_the_nearest_parent(void **state)
 {
@@ -467,6 +484,7 @@ int main(void)
         cmocka_unit_test(test_tracks__more_than_an_answer_holds_are_told_by_pieces),
         cmocka_unit_test(test_names__are_told_in_the_order_asked_for),
         cmocka_unit_test(test_names__a_name_of_a_launch_and_its_kernel_is_of_the_kernel),
+        cmocka_unit_test(test_names__what_a_flight_recorder_has_is_communication),
         cmocka_unit_test(test_names__a_kernel_has_its_group_with_the_colour_of_the_nearest_parent),
         cmocka_unit_test(test_names__lists_that_make_no_sense_are_refused),
         cmocka_unit_test(test_names__a_request_has_at_most_8192),

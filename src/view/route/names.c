@@ -6,6 +6,7 @@
 #include "heddle/analysis/graph.h"
 #include "heddle/names.h"
 #include "model/class/class.h"
+#include "model/recorder/recorder.h"
 #include "model/roles/sync_calls.h"
 #include "model/roles/trace_roles.h"
 #include "trace/lazy.h"
@@ -97,8 +98,9 @@ static const char *role_text(hd_role role)
     return texts[role];
 }
 
-/* What a name's colour means. GPU activities have the class of reports. */
-static const char *class_text(hd_role role, hd_string name)
+/* What a name's colour means. GPU activities have the class of reports, and what a flight recorder has are collectives.
+ */
+static const char *class_text(hd_role role, hd_string category, hd_string name)
 {
     hd_sync_kind sync = hd_sync_kind_of(name);
     bool waits = sync == HD_SYNC_DEVICE || sync == HD_SYNC_STREAM || sync == HD_SYNC_EVENT;
@@ -113,7 +115,7 @@ static const char *class_text(hd_role role, hd_string name)
     case HD_ROLE_PYTHON: return "python";
     case HD_ROLE_ANNOTATION:
     case HD_ROLE_GPU_ANNOTATION: return "range";
-    default: return "other";
+    default: return hd_string_is(category, HD_FLIGHT_CATEGORY) ? gpu_class_names[GPU_COMMUNICATION] : "other";
     }
 }
 
@@ -147,7 +149,8 @@ static void put_name(hd_json_out *json, const view_scene *scene, const uint32_t 
     uint32_t count = hd_trace_string_count(trace);
     unsigned known = categories && id < count ? ((const uint8_t *)(categories + count + 1))[id] : 0;
     hd_role is = known ? (hd_role)(known - 1) : hd_role_of(category, name);
-    const char *role = role_text(is), *class = id < count ? class_text(is, hd_name_plain(name)) : class_of_own(name);
+    const char *role = role_text(is),
+               *class = id < count ? class_text(is, category, hd_name_plain(name)) : class_of_own(name);
     hd_json_put_text(json, "{");
     view_json_int(json, "id", id);
     view_json_text(json, "text", name);
