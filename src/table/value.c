@@ -90,6 +90,11 @@ static const char *decimal_text(char *out, double value, unsigned decimals)
     return out;
 }
 
+const char *hd_text_double(char *out, double value)
+{
+    return hd_double_text(out, value);
+}
+
 const char *table_value_text(char *out, const hd_table_column *column, const table_cell *cell)
 {
     switch (column->type) {

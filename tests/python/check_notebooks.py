@@ -17,11 +17,15 @@ SKIP = 77
 
 
 def texts(cell):
-    """What a cell prints or shows as text: numbers and addresses may differ, words may not."""
+    """What a cell prints or shows as text: numbers and addresses may differ, words may not. What is printed may come in pieces."""
     out = []
     for output in cell.get("outputs", []):
         text = output.get("text") or output.get("data", {}).get("text/plain", "")
-        out.append((output["output_type"], re.sub(r"[\d.,]+|\s+", " ", "".join(text)).split()))
+        words = re.sub(r"[\d.,]+|\s+", " ", "".join(text)).split()
+        if output["output_type"] == "stream" and out and out[-1][0] == "stream":
+            out[-1][1].extend(words)
+        else:
+            out.append((output["output_type"], words))
     return out
 
 

@@ -213,7 +213,7 @@ static void test_scene__hundred_thousand_equal_slices_nest_and_crossing_ones_fin
 static hd_status ask(view_reply *reply, view_scene *scene, const char *z, const char *i, const char *tracks)
 {
     view_param params[] = {{"z", z}, {"i", i}, {"tracks", tracks}};
-    view_request request = {.params = params, .param_count = tracks ? 3 : 2};
+    view_request request = {.path = "tiles", .params = params, .param_count = tracks ? 3 : 2};
     *reply = (view_reply){0};
     return view_tiles_of(reply, &request, scene, NULL);
 }

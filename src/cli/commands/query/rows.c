@@ -4,7 +4,6 @@
  * and CSV also where a column has several: the rows of such a piece are tables of one row.
  */
 #include "cli/commands/query/rows.h"
-#include "base/text/double.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,7 +85,7 @@ static const char *number_text(char out[HD_VALUE_TEXT_BYTES], const hd_query_val
         snprintf(out, HD_VALUE_TEXT_BYTES, "%lld", (long long)value->integer);
         return out;
     }
-    return hd_double_text(out, value->real);
+    return hd_text_double(out, value->real);
 }
 
 static void add_cell(hd_table_builder *builder, const rows_out *out, const rows_cell *cell, hd_value_type type)
