@@ -157,7 +157,7 @@ const char *hd_text_duration(char *out, int64_t ns);  /* 480ns, 2.848us, 12.400m
 const char *hd_text_time(char *out, int64_t ns);      /* 12.000002848s */
 const char *hd_text_bytes(char *out, uint64_t bytes); /* 512 B, 1.5 MiB */
 const char *hd_text_count(char *out, uint64_t count); /* 12,345 */
-const char *hd_text_double(char *out, double value);  /* the shortest that reads back as the same double: 0.25, 1e+300 */
+const char *hd_text_double(char *out, double value);  /* the shortest that is the same double again: 0.25, 1e+300 */
 
 #ifdef __cplusplus
 }
