@@ -1,10 +1,10 @@
 /* numbers.c - numbers of binary formats as values of arguments, and as JSON */
 #include "format/numbers.h"
-#include "base/text/double.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
+
+#include "base/text/double.h"
 
 /* The shortest decimal equal to the double, if it has at most 15 digits after the point. */
 static bool short_decimal(int64_t *mantissa, unsigned *scale, double value)

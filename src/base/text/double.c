@@ -89,8 +89,9 @@ const char *hd_double_text(char out[HD_DOUBLE_BYTES], double value)
     }
     char *point = out + strspn(out, "-0123456789"); /* the locale's may be another character, of several bytes */
     if (*point && *point != 'e' && isfinite(value)) {
+        const char *digits = point + strcspn(point, "0123456789");
         *point = '.';
-        memmove(point + 1, point + strcspn(point, "0123456789"), strlen(point + strcspn(point, "0123456789")) + 1);
+        memmove(point + 1, digits, strlen(digits) + 1);
     }
     return out;
 }

@@ -1,5 +1,4 @@
 /* lookup.c - tables that rows of others refer to: texts, arguments and call chains by id; and small ones as metadata */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

@@ -117,11 +117,11 @@ static bool assign(node_finder *n)
         hd_work *work = &f->works[i];
         uint32_t at;
         int64_t id;
+        if (work->graph_launch != HD_NONE || (work->launch == HD_NONE && !n->has_one_process)) continue;
         const hd_block *block = hd_walk_row(&at, &room, f->trace, HD_KIND_SLICE, work->row);
-        if (work->graph_launch != HD_NONE || !gpu_arg_whole(&id, &ids, block, at) || !id) continue;
+        if (!gpu_arg_whole(&id, &ids, block, at) || !id) continue;
         const uint32_t process =
             work->launch != HD_NONE ? f->processes[launch_slot(f, f->calls[work->launch].track)] : f->nodes[0].process;
-        if (work->launch == HD_NONE && !n->has_one_process) continue;
         launch_node *node = find_original(f, find_node(f, process, id, work->start_ns));
         if (!node) continue;
         if (node->call == HD_NONE) node->call = call_around(&fine, n, node);

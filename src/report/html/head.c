@@ -105,10 +105,11 @@ void html_title(html_page *page)
         html_put(out, ": step ");
         html_duration(out, step);
     }
-    double idle = sums.span > 0 ? 100 * sums.parts[PARTS - 1] / sums.span : 0;
-    if (sums.span > 0) html_put(out, step != HD_NO_TIME ? ", " : ": ");
-    if (sums.span > 0) html_device_kind(out, page, NULL);
-    if (sums.span > 0) html_format(out, " %.*f %% idle", idle > 99 && idle < 100, idle);
+    if (!(sums.span > 0)) return;
+    double idle = 100 * sums.parts[PARTS - 1] / sums.span;
+    html_put(out, step != HD_NO_TIME ? ", " : ": ");
+    html_device_kind(out, page, NULL);
+    html_format(out, " %.*f %% idle", idle > 99 && idle < 100, idle);
 }
 
 /* ---- facts ---- */
@@ -246,9 +247,12 @@ static void put_bar(html_page *page, const html_input *input, const hd_table *t,
     html_put(out, "<div class=lane><span class=who>");
     if (page->count > 1) html_input_name(out, page, input);
     if (page->count > 1) html_put(out, " \xc2\xb7 ");
-    if (device != HD_NO_NUMBER) html_device_kind(out, page, input);
-    if (device != HD_NO_NUMBER) html_format(out, " %" PRId64, device);
-    if (device == HD_NO_NUMBER && process.size) html_text(out, process);
+    if (device != HD_NO_NUMBER) {
+        html_device_kind(out, page, input);
+        html_format(out, " %" PRId64, device);
+    } else if (process.size) {
+        html_text(out, process);
+    }
     html_put(out, "</span>");
     for (int p = 0; p < PARTS; p++) parts[p] = (double)html_number(t, row, where[p].column);
     put_parts(out, parts, (double)html_number(t, row, "span"));

@@ -485,9 +485,11 @@ static void put_rank_line(html_page *page, const html_input *input)
     if (steps) html_put(out, "step ");
     if (steps) html_duration(out, html_number(steps, 0, "median"));
     int64_t span = where ? html_number(where, 0, "span") : 0, idle = where ? html_number(where, 0, "idle") : 0;
-    if (span > 0 && steps) html_put(out, ", ");
-    if (span > 0) html_device_kind(out, page, input);
-    if (span > 0) html_format(out, " %.0f %% idle", 100 * (double)idle / (double)span);
+    if (span > 0) {
+        if (steps) html_put(out, ", ");
+        html_device_kind(out, page, input);
+        html_format(out, " %.0f %% idle", 100 * (double)idle / (double)span);
+    }
     if (input->rank != HD_NO_NUMBER) html_put(out, " <small>");
     if (input->rank != HD_NO_NUMBER) html_text(out, html_file(input->parts[0].path));
     html_put(out, input->rank != HD_NO_NUMBER ? "</small></summary>\n" : "</summary>\n");

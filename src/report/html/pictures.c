@@ -93,8 +93,10 @@ static void put_label(html_page *page, const html_input *input, const strips *s,
     hd_json_out *out = &page->out;
     int64_t device = html_number(s->rows, row, "device"), stream = html_number(s->rows, row, "stream");
     hd_string name = html_cell(s->rows, row, "name");
-    if (device != HD_NO_NUMBER) html_device_kind(out, page, input);
-    if (device != HD_NO_NUMBER) html_format(out, " %" PRId64 " ", device);
+    if (device != HD_NO_NUMBER) {
+        html_device_kind(out, page, input);
+        html_format(out, " %" PRId64 " ", device);
+    }
     if (device != HD_NO_NUMBER && stream != HD_NO_NUMBER)
         html_format(out, "stream %" PRId64, stream);
     else

@@ -1,7 +1,5 @@
 /* query_cells.c - columns and cells of results of SQL as JSON */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/text/double.h"

@@ -1,6 +1,4 @@
 /* tracks.c - GET /api/tracks: the tracks of a trace in the order in which they are shown */
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,8 +3,6 @@
 #include "base/text/double.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "heddle/names.h"
