@@ -432,12 +432,6 @@ static void set_steps_of(gpu_scope *s, gpu_work *works, size_t count)
     }
 }
 
-void gpu_scope_clear_steps(gpu_scope *s)
-{
-    for (size_t i = 0; i < s->launches->work_count; i++) s->works[i].step = HD_NONE;
-    for (size_t i = 0; i < s->launches->works_without_time; i++) s->untimed[i].step = HD_NONE;
-}
-
 static hd_status borrow(gpu_scope *s, const gpu_scope *lender, const gpu_options *options, unsigned by, hd_error *err)
 {
     *s = *lender;

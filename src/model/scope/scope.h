@@ -20,7 +20,7 @@ typedef struct gpu_work {
     uint32_t origin;        /* the call that created its node of a graph, if known, else launch: what is around it
                                names the activity */
     uint32_t row, device;   /* HD_NONE: excluded by options, and not counted */
-    uint32_t step;          /* with --by step: that of its launch; HD_NONE */
+    uint32_t step;          /* with --by step: that of its launch; HD_NONE. Read by gpu_step_of */
     uint8_t class, role;    /* gpu_class, hd_role */
     bool before, is_listed; /* is_listed: it starts in [from, until) */
     bool is_there;          /* the device does it, whether --names and --tracks choose it or not */
@@ -118,8 +118,6 @@ void gpu_scope_deinit(gpu_scope *scope);
 /* recorded.c: fills `recorded`. false: no memory. */
 bool gpu_recorded_find(gpu_scope *scope);
 void gpu_recorded_deinit(gpu_scope *scope);
-/* Forgets in which step activities are, as in a scope that is not by step. */
-void gpu_scope_clear_steps(gpu_scope *scope);
 
 /* The lane of a track: itself, or the twin with equal pid and tid. HD_NONE: no such track. */
 static inline uint32_t gpu_lane_of(const hd_trace *trace, uint32_t track)

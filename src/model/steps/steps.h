@@ -30,7 +30,12 @@ static inline const char *gpu_step_note(const gpu_scope *scope)
     return "there are no steps: --step PATTERN names their annotations, --step auto guesses them "
            "from kernels that repeat";
 }
-/* The same with --by step, else HD_NONE. */
+/* That of an activity with --by step, else HD_NONE: a scope that is lent may be by step where its borrower is not. */
+static inline uint32_t gpu_step_of(const gpu_scope *scope, const gpu_work *work)
+{
+    return scope->by & GPU_BY_STEP ? work->step : HD_NONE;
+}
+/* The same of a time. */
 static inline uint32_t gpu_step_by(const gpu_scope *scope, uint32_t track, int64_t time)
 {
     return scope->by & GPU_BY_STEP ? gpu_step_at(scope, track, time) : HD_NONE;

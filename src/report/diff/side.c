@@ -364,7 +364,8 @@ static bool describe(adder *a, uint32_t item, const gpu_work *work, uint32_t ind
 static bool add_work(adder *a, const gpu_work *work, uint32_t index)
 {
     hd_diff_side *s = a->side;
-    uint32_t window = work->step != HD_NONE ? a->window_of_step[work->step] : gpu_window_of(&a->windows, work->start);
+    uint32_t step = gpu_step_of(&a->scope, work);
+    uint32_t window = step != HD_NONE ? a->window_of_step[step] : gpu_window_of(&a->windows, work->start);
     uint32_t sample = window == HD_NONE ? HD_NONE : a->sample_of[window];
     if (sample == HD_NONE) return true;
     uint32_t op = work->origin == HD_NONE ? HD_NONE : a->op_of[work->origin];

@@ -31,7 +31,7 @@ static void find_whole(findings *f)
     f->has_steps = s->step_count > 0;
     for (size_t i = 0; i < s->launches->work_count; i++) {
         const gpu_work *work = &s->works[i];
-        if (work->device == HD_NONE || (f->has_steps && work->step == HD_NONE)) continue;
+        if (work->device == HD_NONE || (f->has_steps && gpu_step_of(s, work) == HD_NONE)) continue;
         if (!f->has_steps && work->start < f->from) f->from = work->start;
         if (work->end > f->until) f->until = work->end;
     }
@@ -92,9 +92,10 @@ static bool index_nodes(findings *f)
     f->works = hd_large_new(works, sizeof *f->works, f->scope.large);
     f->work_names = hd_large_new(works, sizeof *f->work_names, f->scope.large);
     f->work_classes = hd_large_new(works, sizeof *f->work_classes, f->scope.large);
-    f->claimed = hd_large_zeroed((size_t)g->node_count + 1, sizeof *f->claimed, f->scope.large);
+    f->claimed = hd_large_new((size_t)g->node_count + 1, sizeof *f->claimed, f->scope.large);
     if (!f->works || !f->work_names || !f->work_classes || !f->claimed) return false;
     for (uint32_t n = 0; n < g->node_count; n++) {
+        f->claimed[n] = 0; /* written now: a page that is read before it is written costs two faults */
         if (g->ends[n] - g->starts[n] < (int64_t)FINDINGS_LONG) continue;
         if (!hd_grow((void **)&f->longs, &f->long_capacity, f->long_count, sizeof *f->longs)) return false;
         f->longs[f->long_count++] = (finding_long){n, 0};
@@ -372,33 +373,48 @@ hd_status findings_read_texts(uint32_t **out, const findings *f, const char *nam
 
 /* ---- all of it ---- */
 
-hd_status findings_prepare(findings *f, const hd_report_input *input, const gpu_options *options, hd_error *err)
+hd_status findings_init(findings *f, const hd_report_input *input, const gpu_options *options, const char *model,
+                        hd_error *err)
 {
     gpu_options by_step = *options;
-    by_step.by = gpu_steps_are_guessed(options) ? NULL : "step"; /* no finding rests on guessed steps */
-    f->input = input;
     hd_report_input of_scope = *input;
-    of_scope.progress = NULL; /* it is one phase */
+    by_step.by = gpu_steps_are_guessed(options) ? NULL : "step"; /* no finding rests on guessed steps */
+    of_scope.progress = NULL;                                    /* it is one phase */
+    *f = (findings){.model = model, .input = input};
     HD_TRY(gpu_scope_init(&f->scope, &of_scope, &by_step, GPU_BY_STEP, err));
-    findings_end_phase(f, FINDING_SCOPE);
     f->scope.options = options;
+    findings_end_phase(f, FINDING_SCOPE);
+    return HD_OK;
+}
+
+hd_status findings_find_gaps(void *user, hd_error *err)
+{
+    findings *f = user;
     HD_TRY(gpu_trust_of_scope(&f->trust, &f->scope, err));
     find_whole(f);
-    if (!find_recorded(f)) return HD_NOMEM(err);
-    if (!find_busy(f)) return HD_NOMEM(err);
-    findings_end_phase(f, FINDING_TRUST);
+    if (!find_recorded(f) || !find_busy(f)) return HD_NOMEM(err);
+    return gpu_gaps_init(&f->gaps, &f->scope, err);
+}
+
+hd_status findings_make_graph(void *user, hd_error *err)
+{
+    findings *f = user;
     HD_TRY(hd_graph_new(&f->graph, f->scope.trace, f->scope.launches, err));
-    findings_end_phase(f, FINDING_GRAPH);
-    if (!index_nodes(f) || !mark_names(f)) return HD_NOMEM(err);
+    return index_nodes(f) && mark_names(f) ? HD_OK : HD_NOMEM(err);
+}
+
+/* What rules read besides the gaps and the graph. */
+hd_status findings_prepare(findings *f, hd_error *err)
+{
     HD_TRY(find_path(f, err));
-    findings_end_phase(f, FINDING_PATH);
     const hd_graph *g = f->graph;
     f->is_complete = !g->waits_without_work && !g->works_without_launch && !g->suspect_count && !g->threads_unexamined;
     f->is_torch = uses_torch(f);
     f->api = findings_api(f);
     f->device_kind = hd_device_kinds(f->scope.trace);
-    HD_TRY(gpu_gaps_init(&f->gaps, &f->scope, err));
-    return find_syncs(f, err);
+    HD_TRY(find_syncs(f, err));
+    findings_end_phase(f, FINDING_PATH);
+    return HD_OK;
 }
 
 void findings_release(findings *f)

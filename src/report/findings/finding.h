@@ -162,11 +162,16 @@ struct findings {
     bool rest_is_set; /* the claims of the finding that takes the rest are set */
 };
 
-/* All findings of the trace, ranked: what saves most first, then what is not known by its amount, then what saves only
- * once the first is solved. options: the report's; model: of the GPUs, NULL: as the trace says. The caller deinits
- * either way. Errors: MEMORY, LIMIT, ARGUMENT. */
+/* The scope, by step. options: the report's; model: of the GPUs, NULL: as the trace says. The caller deinits either way.
+ * Errors: MEMORY, LIMIT, ARGUMENT. */
 hd_status findings_init(findings *out, const hd_report_input *input, const gpu_options *options, const char *model,
                         hd_error *err);
+/* Tasks (base/tasks.h) on findings, which may run at the same time: the trust, and the gaps of devices; the graph. */
+hd_status findings_find_gaps(void *findings, hd_error *err);
+hd_status findings_make_graph(void *findings, hd_error *err);
+/* A task after both, which changes neither the scope nor the gaps: all findings of the trace, ranked: what saves most
+ * first, then what is not known by its amount, then what saves only once the first is solved. */
+hd_status findings_find(void *findings, hd_error *err);
 void findings_rank(findings *findings); /* list.c */
 /* Adds those of memory, and ranks again. devices, reserved: tables of report memory; NULL: there is none.
  * memory_limit.c */
@@ -185,7 +190,7 @@ static inline void findings_end_phase(findings *f, unsigned weight)
 }
 
 /* core.c */
-hd_status findings_prepare(findings *f, const hd_report_input *input, const gpu_options *options, hd_error *err);
+hd_status findings_prepare(findings *f, hd_error *err);
 /* Without what was not recorded. */
 static inline int64_t findings_time(const findings *f, int64_t from, int64_t until)
 {

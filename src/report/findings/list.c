@@ -116,11 +116,10 @@ void findings_rank(findings *f)
 
 _Static_assert(sizeof finding_rules / sizeof *finding_rules == FINDING_RULES + 1, "FINDING_RULES");
 
-hd_status findings_init(findings *out, const hd_report_input *input, const gpu_options *options, const char *model,
-                        hd_error *err)
+hd_status findings_find(void *user, hd_error *err)
 {
-    *out = (findings){.model = model};
-    HD_TRY(findings_prepare(out, input, options, err));
+    findings *out = user;
+    HD_TRY(findings_prepare(out, err));
     if (!out->scope.device_count || out->until <= out->from) return HD_OK;
     for (const finding_rule *const *rule = finding_rules; *rule; rule++) {
         if ((*rule)->find) HD_TRY((*rule)->find(out, *rule, err));

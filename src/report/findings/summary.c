@@ -9,6 +9,7 @@
 
 #include "base/memory/vector.h"
 #include "base/sorted.h"
+#include "base/tasks.h"
 #include "model/roles/trace_roles.h"
 #include "report/findings/finding.h"
 #include "report/properties.h"
@@ -284,26 +285,54 @@ static const char **options_of_parts(const hd_report_input *input)
     return options;
 }
 
-static hd_status run_parts(summary *s, const hd_report_input *input, hd_error *err)
+/* A part, as a task. */
+typedef struct part_task {
+    summary *s;
+    const hd_report_input *input;
+    int part;
+} part_task;
+
+static hd_status run_part(void *user, hd_error *err)
+{
+    const part_task *t = user;
+    hd_report_input input = *t->input;
+    if (t->part == MEMORY) input.options = NULL;
+    return hd_report_run(&t->s->parts[t->part], part_names[t->part], &input, err);
+}
+
+static hd_status find_memory(void *user, hd_error *err)
 {
     static const hd_memory_options without_stacks = {.size = sizeof without_stacks, .no_stacks = true};
+    summary *s = user;
+    return hd_memory_new(&s->memory, s->trace, &without_stacks, err);
+}
+
+/* The parts borrow the scope of the findings, and are not by step. */
+static hd_status find_and_run_parts(summary *s, const hd_report_input *input, hd_error *err)
+{
+    const hd_task before[] = {
+        {findings_make_graph, &s->findings}, {findings_find_gaps, &s->findings}, {find_memory, s}};
+    HD_TRY(hd_tasks_run(before, input->memory ? 2 : 3, err));
+    findings_end_phase(&s->findings, FINDING_TRUST + FINDING_GRAPH);
+    gpu_scope lent = s->findings.scope;
+    lent.gaps = &s->findings.gaps;
+    lent.totals_only = true;
     const char **options = options_of_parts(input);
     hd_report_input of_parts = *input;
-    hd_status status = options ? HD_OK : HD_NOMEM(err);
-    of_parts.launches = s->findings.scope.launches;
-    gpu_scope_clear_steps(&s->findings.scope); /* parts are not by step */
-    s->findings.scope.gaps = &s->findings.gaps;
-    s->findings.scope.totals_only = true;
-    of_parts.scope = &s->findings.scope;
-    of_parts.progress = NULL; /* each part is a phase */
-    for (int part = 0; part < PARTS && status == HD_OK; part++) {
-        of_parts.options = part == MEMORY ? NULL : options;
-        if (part == MEMORY && !input->memory) status = hd_memory_new(&s->memory, s->trace, &without_stacks, err);
-        if (!input->memory) of_parts.memory = s->memory;
-        if (status == HD_OK) status = hd_report_run(&s->parts[part], part_names[part], &of_parts, err);
-        findings_end_phase(&s->findings, FINDING_PART);
+    of_parts.options = options;
+    of_parts.launches = lent.launches;
+    of_parts.scope = &lent;
+    of_parts.memory = input->memory ? input->memory : s->memory;
+    of_parts.progress = NULL; /* the rules' alone, in the caller's thread */
+    part_task parts[PARTS];
+    hd_task tasks[1 + PARTS] = {{findings_find, &s->findings}};
+    for (int part = 0; part < PARTS; part++) {
+        parts[part] = (part_task){s, &of_parts, part};
+        tasks[1 + part] = (hd_task){run_part, &parts[part]};
     }
+    hd_status status = options ? hd_tasks_run(tasks, 1 + PARTS, err) : HD_NOMEM(err);
     free(options);
+    findings_end_phase(&s->findings, FINDING_PARTS * FINDING_PART);
     return status;
 }
 
@@ -369,7 +398,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 {
     summary s = {.trace = input->trace, .options = options};
     hd_status status = findings_init(&s.findings, input, &s.options->gpu, s.options->model, err);
-    if (status == HD_OK) status = run_parts(&s, input, err);
+    if (status == HD_OK) status = find_and_run_parts(&s, input, err);
     if (status == HD_OK)
         status = findings_add_memory(&s.findings, input->memory ? input->memory : s.memory,
                                      hd_report_table(&s.parts[MEMORY], "devices"),

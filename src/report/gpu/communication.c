@@ -47,7 +47,7 @@ static bool tell(collective_row *t, communication *c, uint32_t index)
     if (!gpu_collective_facts_of(&facts, &c->collectives, index)) return false;
     bool is_sized = facts.bytes != HD_NO_NUMBER;
     int64_t duration = gpu_duration(work);
-    *t = (collective_row){.on = {work->device, work->step},
+    *t = (collective_row){.on = {work->device, gpu_step_of(&c->scope, work)},
                           .type = facts.type,
                           .group = facts.group,
                           .collective = facts.collective,

@@ -107,7 +107,7 @@ static bool add_copy(copies *c, size_t index)
     hd_string name = hd_trace_string(s->trace, told->name);
     int64_t time = gpu_duration(work), bytes = gpu_copy_bytes_of(&c->bytes, told->row);
     bool is_timed = bytes >= 0 && time > 0;
-    copy_row row = {{{work->device, work->step}, kind_of(c, work, name, block, at), 0},
+    copy_row row = {{{work->device, gpu_step_of(s, work)}, kind_of(c, work, name, block, at), 0},
                     time,
                     bytes,
                     is_timed ? bytes : HD_NO_NUMBER,

@@ -207,7 +207,7 @@ static bool add_kernel(kernels *k, const gpu_work *work, const hd_work *of, int6
     gpu_slice *op =
         k->op_of && launch != HD_NONE && k->op_of[launch] != HD_NONE ? &k->ops.list[k->op_of[launch]] : NULL;
     kernel_row row = {
-        .on = {work->device, work->step},
+        .on = {work->device, gpu_step_of(s, work)},
         .op = s->by & GPU_BY_OP && op ? op->name : HD_NONE,
         .module = k->module_of && launch != HD_NONE ? k->module_of[launch] : HD_NONE,
         .shape = HD_NONE,

@@ -138,7 +138,7 @@ static bool count_work(launches *l, const gpu_work *work)
 {
     const bool known = l->scope.launches->launch_count > 0;
     const int64_t none = known ? 0 : HD_NO_NUMBER;
-    const total_row total = {.of = {l->scope.devices[work->device].rank, work->step, 0},
+    const total_row total = {.of = {l->scope.devices[work->device].rank, gpu_step_of(&l->scope, work), 0},
                              .launches = none,
                              .with_work = none,
                              .without_work = none,

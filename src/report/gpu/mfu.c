@@ -52,7 +52,7 @@ static bool add_coverage(gpu_mfu *mfu, const gpu_scope *scope, const gpu_op_figu
         const gpu_work *work = &scope->works[i];
         if (work->device == HD_NONE || !work->is_listed || work->role != HD_ROLE_KERNEL || work->class != GPU_COMPUTE)
             continue;
-        const step_key key = {scope->devices[work->device].rank, work->step};
+        const step_key key = {scope->devices[work->device].rank, gpu_step_of(scope, work)};
         uint32_t group = gpu_group(&mfu->keys, &key);
         if (group == HD_NONE) return false;
         if (group >= mfu->rows) continue;

@@ -280,8 +280,8 @@ static bool add_launch(gpu_sweeper *w, const gpu_origins *of, uint32_t id, uint3
         if (!work->is_listed) continue;
         int64_t rank = s->devices[work->device].rank, time = gpu_duration(work);
         uint32_t key = is_nobodys ? key_number(o, NO_OPERATOR, HD_NONE) : o->ops.list[inner].user;
-        if (key == HD_NONE || !count_for(w, rank, work->step) || !add_own(o, rank, work->step, key, time, is_nobodys))
-            return false;
+        uint32_t step = gpu_step_of(s, work);
+        if (key == HD_NONE || !count_for(w, rank, step) || !add_own(o, rank, step, key, time, is_nobodys)) return false;
         w->works++;
         w->time += time;
     }
@@ -327,7 +327,8 @@ static hd_status add_gpu(operators *o, hd_error *err)
         if (work->launch != HD_NONE) continue;
         uint32_t key = key_number(o, NO_LAUNCH, HD_NONE);
         int64_t rank = o->scope.devices[work->device].rank;
-        if (key == HD_NONE || !add_own(o, rank, work->step, key, gpu_duration(work), true)) return HD_NOMEM(err);
+        if (key == HD_NONE || !add_own(o, rank, gpu_step_of(&o->scope, work), key, gpu_duration(work), true))
+            return HD_NOMEM(err);
     }
     HD_TRY(gpu_innermost_of_launches(&innermost, &o->scope, &o->ops, err));
     hd_status status = gpu_launch_places(&places, &count, &o->scope, err);
