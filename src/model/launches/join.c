@@ -33,6 +33,9 @@ typedef struct joiner {
 static void sort_by_id(keyed *list, size_t count, keyed *scratch)
 {
     uint64_t differing = 0;
+    size_t sorted = 1;
+    while (sorted < count && list[sorted - 1].id <= list[sorted].id) sorted++;
+    if (sorted >= count) return;
     for (size_t i = 1; i < count; i++) differing |= list[i].id ^ list[0].id;
     keyed *from = list, *to = scratch;
     for (unsigned shift = 0; shift < 64; shift += 8) {

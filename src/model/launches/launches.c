@@ -98,6 +98,7 @@ static bool split_untimed(hd_launches *out, launch_finder *f)
     size_t kept = 0, left = 0;
     out->untimed = hd_large_new((size_t)f->without_time + 1, sizeof *out->untimed, f->large);
     if (!out->untimed) return false;
+    if (!f->without_time) return true;
     for (size_t i = 0; i < f->work_count; i++) {
         const hd_work work = f->works[i];
         bool is_timed = work.start_ns != HD_NO_TIME;
