@@ -325,7 +325,8 @@ static int record(cli_run *run)
 
 static int run(cli_run *run)
 {
-    struct record_options own = *(const struct record_options *)run->options;
+    const struct record_options *given = run->options;
+    struct record_options own = *given;
     const char **names[] = {&own.output, &own.summary, &own.folded};
     char *paths[] = {NULL, NULL, NULL};
     uint64_t rank, ranks;
@@ -334,15 +335,18 @@ static int run(cli_run *run)
     run->options = &own;
     for (size_t i = 0; i < sizeof names / sizeof *names && status == CLI_OK; i++) {
         if (!*names[i] || !strstr(*names[i], RANK)) continue;
-        if (!hd_record_rank(&rank, &ranks))
+        if (!hd_record_rank(&rank, &ranks)) {
             status = cli_usage_error(run,
                                      "'%.100s': " RANK " becomes the number that mpirun, srun or torchrun gives to "
                                      "this process, and none of them started it",
                                      *names[i]);
-        else if (!(*names[i] = paths[i] = job_path(*names[i], RANK, rank)))
+        } else if (!(*names[i] = paths[i] = job_path(*names[i], RANK, rank))) {
+            hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
             status = CLI_FAILED;
+        }
     }
     if (status == CLI_OK) status = record(run);
+    run->options = given;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) free(paths[i]);
     return status;
 }
