@@ -151,8 +151,9 @@ hd_status hd_record_recover(hd_record_result **out, const char *parts, const hd_
  * why). */
 hd_status hd_record_library(char **out, const char *path, hd_error *err);
 
-/* The number of this process, counted from 0, and the number of processes, as a launcher wrote them into the environment:
- * Open MPI, PMI (MPICH), Slurm, torchrun, an indexed job of Kubernetes, an array job. False, and 0, 0: none did. */
+/* The number of this process, counted from 0, and the number of processes, as a launcher wrote them into the
+ * environment: Open MPI, PMI (MPICH), Slurm, torchrun, an indexed job of Kubernetes, an array job. False, and 0, 0:
+ * none did. */
 bool hd_record_rank(uint64_t *out_rank, uint64_t *out_count);
 
 #ifdef __cplusplus
