@@ -1,18 +1,23 @@
 #!/usr/bin/python3
 """Prepares a release in build/release-VERSION and stops before anything is published.
 
-usage: tools/release.py [--check | --twice [TARGET…]]
+usage: tools/release.py [--check | --again | --twice [TARGET…]]
 
 It checks that one version is in all places, that CHANGELOG.md and debian/changelog have a dated section of it, that the tree is
 clean and its commit has the tag vVERSION; --check ends here. Then it runs the tests, and builds the archives and wheels of x86-64 and
 aarch64 twice, the second time in a clone in build/again: both must be the same, bit by bit. It adds the site of
 the documentation, the SBOMs, SHA256SUMS and, if RELEASE_KEY names a key of gpg, the signature SHA256SUMS.asc.
 
+This takes hours. build/release-passed.json lists the parts that passed for this commit, with the hashes of what they built: after a
+failure the next run skips these parts and goes on with the rest. --again, or another commit, starts over.
+
 --twice only builds twice and compares: dist (the default), dist-aarch64, wheel, wheel-aarch64.
 """
 import hashlib
+import json
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -31,7 +36,9 @@ PLACES = (
 BUILT = {"dist": "build/dist/*.tar.*", "dist-aarch64": "build/dist-aarch64/*.tar.*", "wheel": "build/wheel/*.whl",
          "wheel-aarch64": "build/wheel-aarch64/*.whl"}
 SHARED = ("build/dist-libs", "build/dist-libs-aarch64", "build/glibc-2.28", "build/glibc-2.28-aarch64", "build/wheel-tools", "src/view/web/node_modules")
-TESTS = ("test", "test-dist", "test-dist-aarch64", "test-wheel", "test-wheel-aarch64", "test-site")
+TESTS = ("test", "test-dist", "test-dist-aarch64", "test-wheel", "test-wheel-aarch64")
+# The parts that passed: {commit: {part: {file: SHA-256}}}.
+PASSED = "build/release-passed.json"
 
 
 def git(root, *words):
@@ -88,16 +95,44 @@ def differences(first, second):
 
 def make(root, *targets, **more):
     subprocess.run(["make", "--no-print-directory", *targets], cwd=root, check=True, env={**os.environ, **more})
+    return True
+
+
+def is_passed(root, part, targets, run):
+    """Whether `run` succeeds, or did so before for this commit, and what it built of `targets` has the same bytes still."""
+    file, commit = root / PASSED, git(root, "rev-parse", "HEAD").strip()
+    passed = json.loads(file.read_text(encoding="utf-8")).get(commit, {}) if file.exists() else {}
+    if part in passed and passed[part] == hashes(root, targets):
+        print(f"release: {part}: passed before")
+        return True
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if not run():
+        return False
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    minutes = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / 60
+    print(f"release: {part}: passed, {minutes:.1f} CPU minutes", flush=True)
+    passed[part] = hashes(root, targets)
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps({commit: passed}, indent=1), encoding="utf-8")
+    return True
+
+
+def forget(root):
+    """Lets all parts run again."""
+    shutil.rmtree(root / "build/again", ignore_errors=True)
+    (root / PASSED).unlink(missing_ok=True)
 
 
 def build_again(root, targets):
-    """A second build, in a clone, with no object of the first."""
+    """A second build, in a clone of this commit, with no object of the first."""
     again = root / "build/again"
-    shutil.rmtree(again, ignore_errors=True)
-    git(root, "clone", "--quiet", "--no-hardlinks", root, again)
+    if not again.exists() or git(again, "rev-parse", "HEAD") != git(root, "rev-parse", "HEAD"):
+        shutil.rmtree(again, ignore_errors=True)
+        git(root, "clone", "--quiet", "--no-hardlinks", root, again)
     for name in SHARED:
         (again / name).parent.mkdir(parents=True, exist_ok=True)
-        (again / name).symlink_to(root / name)
+        if not (again / name).is_symlink():
+            (again / name).symlink_to(root / name)
     make(again, *targets, CCACHE_DISABLE="1")
     return hashes(again, targets)
 
@@ -137,9 +172,10 @@ def sign(out, key):
 def main(words):
     if words[:1] == ["--twice"] and BUILT.keys() >= set(words[1:]):
         targets = words[1:] or ["dist"]
+        shutil.rmtree(ROOT / "build/again", ignore_errors=True)
         make(ROOT, *targets)
         return 0 if is_same_twice(ROOT, targets) else 1
-    if words not in ([], ["--check"]):
+    if words not in ([], ["--check"], ["--again"]):
         sys.exit(__doc__)
     version = version_of(ROOT)
     found = [*faults(ROOT), *key_faults(os.environ.get("RELEASE_KEY"))]
@@ -148,11 +184,16 @@ def main(words):
     if found:
         return 1
     print(f"release: {version}: version, changes, tree and tag are as they should be")
-    if words:
+    if words == ["--check"]:
         return 0
-    make(ROOT, *TESTS)
-    if not is_same_twice(ROOT, tuple(BUILT)):
-        return 1
+    if words:
+        forget(ROOT)
+    for part in TESTS:
+        is_passed(ROOT, part, BUILT.keys() & {part.removeprefix("test-")}, lambda: make(ROOT, part))
+    for target in BUILT:
+        if not is_passed(ROOT, f"{target} twice", [target], lambda: is_same_twice(ROOT, [target])):
+            return 1
+    make(ROOT, "test-site")
     out = ROOT / f"build/release-{version}"
     gather(ROOT, out, hashes(ROOT))
     print(f"release: {sign(out, os.environ.get('RELEASE_KEY'))}")
@@ -162,4 +203,7 @@ def main(words):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except subprocess.CalledProcessError as error:
+        sys.exit(f"release: failed: {' '.join(map(str, error.cmd))}")

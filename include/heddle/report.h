@@ -105,9 +105,9 @@ enum { HD_MEMORY_ROWS = 1000 };
  * counts, sums, the peak), `categories` (what a device holds of each), `peak` (what was live at the peak of each
  * device, by category, size and stack, largest first; its sum is the peak), `leaks` (what was live at the end, by
  * category and stack, largest first; its sum is what was live), `reserved` (of allocators that report reserved bytes:
- * how much of these was idle), `oddities` (events that do not fit), `ledger` (as of hd_report_info: a lost free event
- * shows up as a leak that is none), `series` (a row per event: live bytes after it). Bytes below 0 are null. options
- * may be NULL. Errors: MEMORY. */
+ * how much of these was idle), `anomalies` (incomplete and contradictory events), `ledger` (as of hd_report_info: a
+ * lost free event shows up as a leak that is none), `series` (a row per event: live bytes after it). Bytes below 0 are
+ * null. options may be NULL. Errors: MEMORY. */
 hd_status hd_report_memory(hd_report *out, const hd_memory *memory, const hd_trace *trace,
                            const hd_memory_report_options *options, hd_error *err);
 

@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <glob.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "cli/report_out.h"
+#include "heddle/capture/record.h"
 
 /* ---- which files ---- */
 
@@ -288,6 +290,20 @@ hd_status job_read(hd_job **out, uint64_t *out_failed, cli_run *run, int first, 
 
 /* ---- shards ---- */
 
+char *job_path(const char *pattern, const char *place, uint64_t number)
+{
+    size_t size;
+    char *out = NULL;
+    FILE *text = open_memstream(&out, &size);
+    if (!text) return NULL;
+    for (const char *next; (next = strstr(pattern, place)) != NULL; pattern = next + strlen(place))
+        fprintf(text, "%.*s%" PRIu64, (int)(next - pattern), pattern, number);
+    fputs(pattern, text);
+    if (fclose(text) == 0) return out;
+    free(out);
+    return NULL;
+}
+
 static bool read_number(uint64_t *out, const char *text)
 {
     char *end;
@@ -299,24 +315,12 @@ static bool read_number(uint64_t *out, const char *text)
 
 int job_shard_parse(job_shard *out, cli_run *run, const char *text)
 {
-    /* clang-format off */
-    static const char *const launchers[][2] = {
-        {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},   {"PMI_RANK", "PMI_SIZE"},
-        {"SLURM_PROCID", "SLURM_NTASKS"},                   {"RANK", "WORLD_SIZE"},
-        {"JOB_COMPLETION_INDEX", "JOB_COMPLETIONS"},        {"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT"}};
-    /* clang-format on */
     char index[24];
     *out = (job_shard){0, 0};
     if (!text) return CLI_OK;
     size_t size = strcspn(text, "/");
     bool is_auto = strcmp(text, "auto") == 0;
-    for (size_t i = 0; is_auto && i < sizeof launchers / sizeof *launchers; i++) {
-        job_shard own = {0}; /* one process only, as in each task of an array job, says nothing if another has more */
-        if (read_number(&own.index, getenv(launchers[i][0])) && read_number(&own.count, getenv(launchers[i][1])) &&
-            own.index < own.count && out->count <= 1 && own.count > out->count)
-            *out = own;
-    }
-    if (out->count) return CLI_OK;
+    if (is_auto && hd_record_rank(&out->index, &out->count)) return CLI_OK;
     if (is_auto)
         return cli_usage_error(run, "--shard auto: no launcher says which process this is, and of how many; give I/N "
                                     "(for an indexed job of Kubernetes: $JOB_COMPLETION_INDEX/N)");

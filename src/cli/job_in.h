@@ -60,6 +60,8 @@ hd_status job_clocks_find(job_clocks *out, cli_run *run, const char *path);
 void job_clocks_deinit(job_clocks *clocks);
 /* "3/16", or "auto": from the launcher's environment (Slurm, Open MPI, PMI, torchrun, an indexed job of Kubernetes). */
 int job_shard_parse(job_shard *out, cli_run *run, const char *text);
+/* "out{rank}.json", "{rank}" and 3 -> "out3.json", also in several places. The caller frees it; NULL: no memory. */
+char *job_path(const char *pattern, const char *place, uint64_t number);
 /* Before long work: whether a summary can be written there; its name is .hds, or that of a stream. */
 int job_check_output(cli_run *run, const char *path);
 /* As hd_job_write_options.lost; user: the run. */

@@ -1,4 +1,5 @@
-/* environment.c - the environment of a traced program */
+/* environment.c - the environment of a traced program, and what a launcher wrote into ours */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,35 @@ const char *record_environment_other(const char *library)
 {
     const char *value = library ? getenv(names[0]) : NULL;
     return value && *value && strcmp(value, library) != 0 ? value : NULL;
+}
+
+static bool read_number(uint64_t *out, const char *text)
+{
+    char *end;
+    if (!text || *text < '0' || *text > '9') return false;
+    errno = 0;
+    *out = strtoull(text, &end, 10);
+    return errno == 0 && *end == '\0';
+}
+
+bool hd_record_rank(uint64_t *out_rank, uint64_t *out_count)
+{
+    /* clang-format off */
+    static const char *const launchers[][2] = {
+        {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},   {"PMI_RANK", "PMI_SIZE"},
+        {"SLURM_PROCID", "SLURM_NTASKS"},                   {"RANK", "WORLD_SIZE"},
+        {"JOB_COMPLETION_INDEX", "JOB_COMPLETIONS"},        {"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT"}};
+    /* clang-format on */
+    *out_rank = *out_count = 0;
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
+        uint64_t rank, count; /* one process only, as in each task of an array job, says nothing if another has more */
+        if (read_number(&rank, getenv(launchers[i][0])) && read_number(&count, getenv(launchers[i][1])) &&
+            rank < count && *out_count <= 1 && count > *out_count) {
+            *out_rank = rank;
+            *out_count = count;
+        }
+    }
+    return *out_count > 0;
 }
 
 /* `key=value,…` as docs/capture.md has it. NULL: no memory. */

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,8 @@
 char *record_output_name(const char *command)
 {
     const char *slash = strrchr(command, '/');
-    char base[64], date[32], *name = NULL;
+    char base[64], date[32], own[32] = "", *name = NULL;
+    uint64_t rank, ranks;
     size_t size = 0;
     struct tm parts;
     time_t now = time(NULL);
@@ -36,12 +38,14 @@ char *record_output_name(const char *command)
     base[size] = '\0';
     localtime_r(&now, &parts);
     strftime(date, sizeof date, "%Y%m%d-%H%M%S", &parts);
+    if (hd_record_rank(&rank, &ranks) && ranks > 1) snprintf(own, sizeof own, "-rank%" PRIu64, rank);
     for (unsigned n = 1; n < 1000; n++) {
         struct stat info;
         char again[16] = "";
         if (n > 1) snprintf(again, sizeof again, "-%u", n);
         free(name);
-        if (asprintf(&name, "%s%s-%s%s.heddle", base[0] == '-' || base[0] == '.' ? "_" : "", base, date, again) < 0)
+        if (asprintf(&name, "%s%s-%s%s%s.heddle", base[0] == '-' || base[0] == '.' ? "_" : "", base, date, own, again) <
+            0)
             return NULL;
         if (lstat(name, &info) != 0) break;
     }
@@ -87,11 +91,15 @@ hd_status record_parts_make(const recording *r, hd_error *err)
     if (!is_new && problem == EEXIST && stat(parts, &info) == 0 && !S_ISDIR(info.st_mode))
         return hd_error_set(err, HD_ERR_IO, parts, HD_OFFSET_NONE,
                             "is a file, and the captures need a folder of this name: remove it, or use another -o");
+    uint64_t rank, ranks;
     if (!is_new && problem == EEXIST)
         return hd_error_set(err, HD_ERR_IO, parts, HD_OFFSET_NONE,
                             "is there already, from a recording that runs or was killed: "
-                            "heddle record --recover %.80s, or remove it",
-                            parts);
+                            "heddle record --recover %.80s, or remove it%s",
+                            parts,
+                            hd_record_rank(&rank, &ranks) && ranks > 1
+                                ? "; each rank of a job needs a file of its own: -o 'NAME-rank{rank}.heddle'"
+                                : "");
     char *absolute = realpath(parts, NULL);
     if (!absolute)
         return hd_error_set(err, HD_ERR_IO, parts, HD_OFFSET_NONE, "cannot make this folder for the captures: %s",

@@ -32,7 +32,7 @@ static void test_session_memory__categories_devices_and_frees_of_unknown_size(vo
     assert_int_equal(gpu->live_bytes, 100);
     assert_int_equal(gpu->peak_bytes, 4196);
     assert_int_equal(host->live_bytes, 50);
-    assert_int_equal(memory->oddities[HD_MEMORY_FREE_UNKNOWN], 1);
+    assert_int_equal(memory->anomalies[HD_MEMORY_FREE_UNKNOWN], 1);
     assert_true(text_is(trace, memory->groups[memory->events[0].group].category, "weights"));
     hd_frame frame = hd_stacks_at(memory->stacks, memory->events[1].node);
     hd_string text = hd_stacks_text(memory->stacks, frame.name);

@@ -102,6 +102,7 @@ def make_inputs(heddle, folder):
     capture = ROOT / "fuzz/corpus/capture"
     for path in sorted(capture.glob("*.hdcap"))[:1]:
         shutil.copy(path, folder / "run.hdcap")
+        same("run.hdcap", "rank0.hdcap", "rank1.hdcap")
 
 
 class Page:

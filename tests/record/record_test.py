@@ -314,6 +314,20 @@ class Recording(unittest.TestCase):
         self.assertEqual(status, 0, err)
         self.assertRegex("\n".join(self.files()), r"^record_child-\d{8}-\d{6}\.heddle$")
 
+    def test_each_rank_of_a_launcher_has_a_file_of_its_own(self):
+        for rank, launcher in ((0, ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")), (11, ("SLURM_PROCID", "SLURM_NTASKS"))):
+            env = {**self.env, launcher[0]: str(rank), launcher[1]: "12"}
+            status, _, err = self.heddle("record", PATHS.child, "work", 1, "finish", env=env)
+            self.assertEqual(status, 0, err)
+            self.assertRegex("\n".join(self.files()), rf"(?m)^record_child-\d{{8}}-\d{{6}}-rank{rank}\.heddle$")
+            status, _, err = self.heddle("record", "-o", "rank{rank}.json", "--summary", "{rank}/rank{rank}.hds", PATHS.child, "work", 1, "finish", env=env)
+            self.assertEqual((status, f"rank{rank}.json" in self.files()), (1, False), err)
+            status, _, err = self.heddle("record", "-o", "rank{rank}.json", "--summary", "rank{rank}.hds", PATHS.child, "work", 1, "finish", env=env)
+            self.assertEqual((status, {f"rank{rank}.json", f"rank{rank}.hds"} - set(self.files())), (0, set()), err)
+        (self.dir / "one.heddle.parts").mkdir()
+        _, _, err = self.heddle("record", "-o", "one.heddle", "true", env=env)
+        self.assertIn("each rank of a job needs a file of its own", err)
+
     def test_the_extension_chooses_the_format(self):
         status, _, err = self.heddle("record", "-o", "out.json", PATHS.child, "work", 4, "finish")
         self.assertEqual(status, 0, err)

@@ -125,7 +125,7 @@ def check(heddle, path):
         key = (row["process"], row["device"])
         if key in pools:
             check_pool(path, row, pools[key], reserved.get(key))
-    odd = {row["code"]: row["events"] for row in report["oddities"]}
+    odd = {row["code"]: row["events"] for row in report["anomalies"]}
     for code in ("free-unknown", "allocated-twice", "size-differs", "no-address"):
         compare(path, code, odd.get(code, 0), sum(pool[code] for pool in pools.values()))
     leaked = sum(sum(pool["held"].values()) + max(0, pool["loose"]) for pool in pools.values())

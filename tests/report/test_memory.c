@@ -1,4 +1,4 @@
-/* test_memory.c - allocations and frees paired, levels, peaks, leaks, oddities */
+/* test_memory.c - allocations and frees paired, levels, peaks, leaks, anomalies */
 #include "report/report_trace.h"
 
 #include "heddle/analysis/memory.h"
@@ -75,7 +75,7 @@ static uint64_t sum_of(const hd_table *table, const char *column)
 /* What must hold of every trace whose sums do not saturate. */
 static void assert_accounted(const hd_memory *m)
 {
-    uint64_t events = m->oddities[HD_MEMORY_UNREADABLE] + m->oddities[HD_MEMORY_NO_TIME], in_groups = 0;
+    uint64_t events = m->anomalies[HD_MEMORY_UNREADABLE] + m->anomalies[HD_MEMORY_NO_TIME], in_groups = 0;
     for (size_t i = 0; i < m->pool_count; i++) {
         const hd_memory_pool *pool = &m->pools[i];
         events += pool->allocations + pool->frees;
@@ -103,7 +103,7 @@ static void test_memory__events_pair_in_the_order_of_time_not_of_the_file(void *
     assert_int_equal(memory->events[0].end, 2);
     assert_int_equal(memory->events[2].end, 0);
     assert_int_equal(memory->events[1].end, HD_NONE);
-    assert_int_equal(memory->oddities[HD_MEMORY_FREE_UNKNOWN], 0);
+    assert_int_equal(memory->anomalies[HD_MEMORY_FREE_UNKNOWN], 0);
     assert_int_equal(memory->pools[0].peak_bytes, 150);
     assert_int_equal(memory->pools[0].peak_ns, 20 * US);
     assert_int_equal(memory->pools[0].live_bytes, 50);
@@ -129,16 +129,16 @@ static void test_memory__what_does_not_fit_is_counted_and_named(void **state)
     hd_memory *memory = find(trace);
     assert_accounted(memory);
     assert_int_equal(memory->found, 10);
-    assert_int_equal(memory->oddities[HD_MEMORY_FREE_UNKNOWN], 2);
-    assert_int_equal(memory->odd_bytes[HD_MEMORY_FREE_UNKNOWN], 45);
-    assert_int_equal(memory->odd_first_ns[HD_MEMORY_FREE_UNKNOWN], 1 * US);
-    assert_int_equal(memory->oddities[HD_MEMORY_REPLACED], 1);
-    assert_int_equal(memory->odd_bytes[HD_MEMORY_REPLACED], 100);
-    assert_int_equal(memory->oddities[HD_MEMORY_SIZE_DIFFERS], 1);
-    assert_int_equal(memory->odd_bytes[HD_MEMORY_SIZE_DIFFERS], 10);
-    assert_int_equal(memory->oddities[HD_MEMORY_NO_ADDRESS], 1);
-    assert_int_equal(memory->oddities[HD_MEMORY_UNREADABLE], 1);
-    assert_int_equal(memory->oddities[HD_MEMORY_NO_TIME], 1);
+    assert_int_equal(memory->anomalies[HD_MEMORY_FREE_UNKNOWN], 2);
+    assert_int_equal(memory->anomaly_bytes[HD_MEMORY_FREE_UNKNOWN], 45);
+    assert_int_equal(memory->anomaly_first_ns[HD_MEMORY_FREE_UNKNOWN], 1 * US);
+    assert_int_equal(memory->anomalies[HD_MEMORY_REPLACED], 1);
+    assert_int_equal(memory->anomaly_bytes[HD_MEMORY_REPLACED], 100);
+    assert_int_equal(memory->anomalies[HD_MEMORY_SIZE_DIFFERS], 1);
+    assert_int_equal(memory->anomaly_bytes[HD_MEMORY_SIZE_DIFFERS], 10);
+    assert_int_equal(memory->anomalies[HD_MEMORY_NO_ADDRESS], 1);
+    assert_int_equal(memory->anomalies[HD_MEMORY_UNREADABLE], 1);
+    assert_int_equal(memory->anomalies[HD_MEMORY_NO_TIME], 1);
     const hd_memory_pool *pool = &memory->pools[0];
     assert_int_equal(pool->allocated_bytes, 100 + 40 + 7 + 9);
     assert_int_equal(pool->freed_bytes, 40 + 9);
@@ -167,7 +167,7 @@ static void test_memory__one_address_on_two_devices_is_two(void **state)
     assert_int_equal(count_at(devices, 0, "live"), 10);
     assert_int_equal(count_at(devices, 1, "live"), 0);
     assert_int_equal(count_at(devices, 2, "live"), 30);
-    assert_int_equal(hd_table_row_count(hd_report_table(&report, "oddities")), 0);
+    assert_int_equal(hd_table_row_count(hd_report_table(&report, "anomalies")), 0);
     hd_report_free(&report);
     hd_trace_free(trace);
 }
@@ -254,9 +254,9 @@ static void assert_as_model(const hd_trace *trace, const model *expected)
     hd_report report = report_of(trace, 3, true);
     uint64_t peaks = 0, lives = 0;
     assert_accounted(memory);
-    assert_int_equal(memory->oddities[HD_MEMORY_FREE_UNKNOWN], expected->unknown);
-    assert_int_equal(memory->oddities[HD_MEMORY_REPLACED], expected->replaced);
-    assert_int_equal(memory->oddities[HD_MEMORY_SIZE_DIFFERS], expected->differs);
+    assert_int_equal(memory->anomalies[HD_MEMORY_FREE_UNKNOWN], expected->unknown);
+    assert_int_equal(memory->anomalies[HD_MEMORY_REPLACED], expected->replaced);
+    assert_int_equal(memory->anomalies[HD_MEMORY_SIZE_DIFFERS], expected->differs);
     for (size_t i = 0; i < memory->pool_count; i++) {
         const hd_memory_pool *pool = &memory->pools[i];
         assert_int_equal(pool->live_bytes, expected->live[pool->device]);
@@ -453,9 +453,9 @@ static void test_memory__less_reserved_than_allocated_is_named_and_as_much_is_no
     add_total(&m, 20, 3, 3, 104, 101);
     hd_trace *trace = finish(&m);
     hd_memory *memory = find(trace);
-    assert_int_equal(memory->oddities[HD_MEMORY_RESERVED_BELOW], 1);
-    assert_int_equal(memory->odd_bytes[HD_MEMORY_RESERVED_BELOW], 3);
-    assert_int_equal(memory->odd_first_ns[HD_MEMORY_RESERVED_BELOW], 20);
+    assert_int_equal(memory->anomalies[HD_MEMORY_RESERVED_BELOW], 1);
+    assert_int_equal(memory->anomaly_bytes[HD_MEMORY_RESERVED_BELOW], 3);
+    assert_int_equal(memory->anomaly_first_ns[HD_MEMORY_RESERVED_BELOW], 20);
     hd_memory_free(memory);
     hd_trace_free(trace);
 }

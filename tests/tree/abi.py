@@ -4,7 +4,7 @@
 usage: abi.py --source DIR --build DIR --abi N [--against REVISION] LIBRARY...
 
 The release's libraries are built in BUILD/abi/COMMIT, once. Skips (77) without abidiff (Debian: abigail-tools), without
-git, and before the first release tag (v*), or where the release has another version of the interface: then it may change.
+git, where no commit before this one has a release tag (v*), or where the release has another version of the interface: then it may change.
 """
 import argparse
 import re
@@ -29,8 +29,8 @@ def release(args):
     """(commit, name) of what to compare with."""
     named = args.against
     if not named:
-        tag = git(args.source, "describe", "--tags", "--abbrev=0", "--match", "v[0-9]*", text=True)
-        named = tag.stdout.strip() if tag.returncode == 0 else skip("no release has been tagged yet")
+        tag = git(args.source, "describe", "--tags", "--abbrev=0", "--match", "v[0-9]*", "HEAD^", text=True)  # not this commit itself
+        named = tag.stdout.strip() if tag.returncode == 0 else skip("no earlier commit is tagged as a release")
     commit = git(args.source, "rev-parse", f"{named}^{{commit}}", text=True)
     return (commit.stdout.strip(), named) if commit.returncode == 0 else skip(f"there is no {named}")
 

@@ -104,6 +104,36 @@ class Release(unittest.TestCase):
         (self.root / "build/dist/a.tar.gz").unlink()
         self.assertEqual(release.differences(first, release.hashes(self.root)), ["a.tar.gz", "a.whl"])
 
+    def test_a_part_that_passed_runs_again_for_other_bytes_or_another_commit(self):
+        runs = []
+
+        def build(text="1", passes=True):
+            runs.append(text)
+            self.write("build/dist/a.tar.gz", text)
+            return passes
+
+        def is_passed(part="test-dist", run=build):
+            with unittest.mock.patch("builtins.print"):
+                return release.is_passed(self.root, part, ["dist"], run)
+
+        self.assertFalse(is_passed(run=lambda: build(passes=False)))
+        for expected in (1, 1):
+            self.assertTrue(is_passed())
+            self.assertEqual(len(runs) - 1, expected)
+        self.assertTrue(is_passed("dist twice"))
+        self.assertTrue(is_passed())
+        self.assertEqual(len(runs), 3)
+        self.write("build/dist/a.tar.gz", "2")
+        self.assertTrue(is_passed())
+        self.assertEqual(len(runs), 4)
+        release.forget(self.root)
+        self.assertTrue(is_passed())
+        self.assertEqual(len(runs), 5)
+        self.write("new.c", "")
+        self.commit()
+        self.assertTrue(is_passed())
+        self.assertEqual(len(runs), 6)
+
     def test_what_is_published(self):
         self.write("build/dist/a.tar.gz", "1")
         self.write("build/dist/a.cdx.json", "{}")

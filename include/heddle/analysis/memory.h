@@ -22,7 +22,7 @@ extern "C" {
 #endif
 
 /* Anomalies of events. All but the last are counted in events. */
-typedef enum hd_memory_oddity {
+typedef enum hd_memory_anomaly {
     HD_MEMORY_FREE_UNKNOWN,   /* a free of an address that was not allocated in the trace */
     HD_MEMORY_REPLACED,       /* a live address was allocated again: a free is missing */
     HD_MEMORY_SIZE_DIFFERS,   /* a free with another size than its allocation; the allocation's size counts */
@@ -30,12 +30,12 @@ typedef enum hd_memory_oddity {
     HD_MEMORY_UNREADABLE,     /* no size, or not a number: left out */
     HD_MEMORY_NO_TIME,        /* left out */
     HD_MEMORY_RESERVED_BELOW, /* the allocator reports that it reserved less than it handed out */
-    HD_MEMORY_ODDITIES
-} hd_memory_oddity;
+    HD_MEMORY_ANOMALIES
+} hd_memory_anomaly;
 
 /* "free-unknown", "allocated-twice" …, and a description of one line. Static. */
-const char *hd_memory_oddity_name(hd_memory_oddity oddity);
-const char *hd_memory_oddity_meaning(hd_memory_oddity oddity);
+const char *hd_memory_anomaly_name(hd_memory_anomaly anomaly);
+const char *hd_memory_anomaly_meaning(hd_memory_anomaly anomaly);
 
 typedef struct hd_memory_event {
     int64_t time_ns;
@@ -89,11 +89,11 @@ typedef struct hd_memory {
     hd_memory_group *groups;
     size_t group_count;
     hd_stacks *stacks;
-    uint64_t large_bytes;                     /* at this many bytes, lists of events belong in files */
-    uint64_t found;                           /* event_count and the events left out */
-    uint64_t oddities[HD_MEMORY_ODDITIES];    /* how many events */
-    uint64_t odd_bytes[HD_MEMORY_ODDITIES];   /* saturating */
-    int64_t odd_first_ns[HD_MEMORY_ODDITIES]; /* HD_NO_TIME: none */
+    uint64_t large_bytes;                          /* at this many bytes, lists of events belong in files */
+    uint64_t found;                                /* event_count and the events left out */
+    uint64_t anomalies[HD_MEMORY_ANOMALIES];       /* how many events */
+    uint64_t anomaly_bytes[HD_MEMORY_ANOMALIES];   /* saturating */
+    int64_t anomaly_first_ns[HD_MEMORY_ANOMALIES]; /* HD_NO_TIME: none */
 } hd_memory;
 
 typedef struct hd_memory_options {

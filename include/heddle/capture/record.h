@@ -43,8 +43,8 @@ typedef hd_status hd_record_detach(void *user, hd_error *err);
 /* Zero-initialised records everything that costs little. Strings are borrowed for the call. */
 typedef struct hd_record_options {
     size_t size;         /* of this struct; see "Options" in status.h */
-    const char *output;  /* NULL: COMMAND-YYYYMMDD-HHMMSS.heddle in the current folder. The format follows from the
-                            extension */
+    const char *output;  /* NULL: COMMAND-YYYYMMDD-HHMMSS.heddle in the current folder, with -rankN after the time if
+                            hd_record_rank finds several processes. The format follows from the extension */
     const char *library; /* libheddle-cuda.so; NULL: $HEDDLE_CUDA_LIBRARY, else as hd_record_library finds it */
     bool no_cuda;        /* do not inject the library: attach, or the program itself, captures */
 
@@ -150,6 +150,11 @@ hd_status hd_record_recover(hd_record_result **out, const char *parts, const hd_
  * in a program that cannot load it. The caller frees *out. Errors: IO (not found, does not load: the message says
  * why). */
 hd_status hd_record_library(char **out, const char *path, hd_error *err);
+
+/* The number of this process, counted from 0, and the number of processes, as a launcher wrote them into the
+ * environment: Open MPI, PMI (MPICH), Slurm, torchrun, an indexed job of Kubernetes, an array job. False, and 0, 0:
+ * none did. */
+bool hd_record_rank(uint64_t *out_rank, uint64_t *out_count);
 
 #ifdef __cplusplus
 }

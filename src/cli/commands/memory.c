@@ -13,8 +13,8 @@
 #include "heddle/format.h"
 #include "heddle/report.h"
 
-static const char *const tables[] = {"memory",   "devices",  "categories", "peak",   "leaks",
-                                     "reserved", "oddities", "ledger",     "series", NULL};
+static const char *const tables[] = {"memory",   "devices",   "categories", "peak",   "leaks",
+                                     "reserved", "anomalies", "ledger",     "series", NULL};
 enum { NO_TABLE = -1, SERIES = 8 };
 
 struct memory_options {
@@ -124,7 +124,7 @@ static void print_text(const report_text *t, const char *hidden)
     print_table(t, "peak", "live at the peak", hidden);
     print_table(t, "leaks", "live at the end", hidden);
     print_table(t, "reserved", "reserved by the allocator, and idle", "");
-    print_table(t, "oddities", "oddities", "");
+    print_table(t, "anomalies", "anomalies", "");
     print_table(t, "series", "over time", "");
 }
 
@@ -248,9 +248,9 @@ const cli_command cmd_memory = {
         "memory was idle.\n\n"
         "Where the allocator reports its totals (Total Allocated), the peak is that of the totals, and a row of its "
         "own has what was allocated before the recording; else the peak is that of the allocations in the trace. The "
-        "stack of an event is its own, or the slices around it on its thread. Events that do not fit (frees of "
-        "unknown addresses, addresses allocated twice, no size, no time) are counted in the table oddities, so that "
-        "always allocated = freed + replaced + live at the end.\n\n"
+        "stack of an event is its own, or the slices around it on its thread. The table anomalies counts frees of "
+        "unknown addresses, addresses allocated twice, and events without a size or a time, so that always "
+        "allocated = freed + replaced + live at the end.\n\n"
         "Memory that is live at the end is not always leaked: the program may still need it. Times count from the "
         "trace's first event; in --json and --csv they are the trace's own, in ns. With -q it prints only the sums.",
     .options = options,

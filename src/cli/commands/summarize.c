@@ -36,16 +36,6 @@ static const cli_option options[] = {
     {0},
 };
 
-/* "part{shard}.hds" */
-static char *output_path(const char *pattern, job_shard shard)
-{
-    const char *at = strstr(pattern, "{shard}");
-    char *path = NULL;
-    if (!at) return strdup(pattern);
-    int size = asprintf(&path, "%.*s%" PRIu64 "%s", (int)(at - pattern), pattern, shard.index, at + 7);
-    return size < 0 ? NULL : path;
-}
-
 static int run(cli_run *run)
 {
     const struct summarize_options *o = run->options;
@@ -62,7 +52,7 @@ static int run(cli_run *run)
     if (usage != CLI_OK) return usage;
     if (shard.count > 1 && !strstr(o->output, "{shard}"))
         return cli_usage_error(run, "-o: every shard would write the same file; put {shard} into its name");
-    char *path = output_path(o->output, shard);
+    char *path = job_path(o->output, "{shard}", shard.index);
     usage = path ? job_check_output(run, path) : CLI_OK;
     if (usage != CLI_OK) {
         free(path);

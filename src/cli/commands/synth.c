@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "cli/commands/synth_options.h"
+#include "cli/job_in.h"
 #include "cli/report_out.h"
-#include "heddle/analysis/job.h"
 #include "heddle/table.h"
 
 /* ---- names of files ---- */
@@ -19,25 +19,10 @@ static bool names_rank(const char *path)
     return path && strstr(path, RANK);
 }
 
-/* "out{rank}.json" and 3 -> "out3.json", also in several places. The caller frees it. */
-static char *put_rank(const char *path, uint32_t rank)
+/* "out{rank}.json" and 3 -> "out3.json", and "out.json.gz" and 3 -> "out_rank3.json.gz". The caller frees it. */
+static char *path_of_rank(const char *path, uint32_t rank, bool is_only)
 {
-    size_t size;
-    char *out = NULL;
-    FILE *text = open_memstream(&out, &size);
-    if (!text) return NULL;
-    for (const char *next; (next = strstr(path, RANK)) != NULL; path = next + strlen(RANK))
-        fprintf(text, "%.*s%" PRIu32, (int)(next - path), path, rank);
-    fputs(path, text);
-    if (fclose(text) == 0) return out;
-    free(out);
-    return NULL;
-}
-
-/* The same, and "out.json.gz" and 3 -> "out_rank3.json.gz". */
-static char *path_of_rank(const char *path, uint32_t rank)
-{
-    if (names_rank(path)) return put_rank(path, rank);
+    if (is_only || names_rank(path)) return job_path(path, RANK, rank);
     size_t stem = strlen(path), room = stem + 24;
     if (cli_ends_with(path, stem, ".gz"))
         stem -= 3;
@@ -271,9 +256,8 @@ static hd_status make_file(making *m, const char *path, const char *stacks_path,
 static hd_status make_file_of_rank(making *m, uint32_t rank, bool is_only)
 {
     const synth_command *command = m->command;
-    char *(*name)(const char *, uint32_t) = is_only ? put_rank : path_of_rank;
-    char *path = name(command->output, rank);
-    char *stacks_path = command->stacks ? name(command->stacks, rank) : NULL;
+    char *path = path_of_rank(command->output, rank, is_only);
+    char *stacks_path = command->stacks ? path_of_rank(command->stacks, rank, is_only) : NULL;
     hd_status status = HD_ERR_MEMORY;
     if (path && (stacks_path || !command->stacks))
         status = make_file(m, path, stacks_path, is_only ? m->command->rank : (int64_t)rank);

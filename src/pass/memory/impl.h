@@ -36,7 +36,7 @@ hd_status memory_pair(hd_memory *memory, uint64_t large, hd_error *err);
 /* stacks.c: nodes of events; places in the order of events. */
 hd_status memory_find_stacks(memory_find *find, hd_error *err);
 
-void memory_note(hd_memory *memory, hd_memory_oddity oddity, int64_t time_ns, uint64_t bytes);
+void memory_note(hd_memory *memory, hd_memory_anomaly anomaly, int64_t time_ns, uint64_t bytes);
 int64_t memory_clamp(memory_sum sum);
 
 #endif

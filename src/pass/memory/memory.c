@@ -16,7 +16,7 @@
 
 static const struct {
     const char *name, *meaning;
-} oddities[HD_MEMORY_ODDITIES] = {
+} anomalies[HD_MEMORY_ANOMALIES] = {
     [HD_MEMORY_FREE_UNKNOWN] = {"free-unknown", "freed, but allocated nowhere in the trace: it was there before"},
     [HD_MEMORY_REPLACED] = {"allocated-twice", "an address was allocated that was live: its free is missing"},
     [HD_MEMORY_SIZE_DIFFERS] = {"size-differs",
@@ -27,21 +27,21 @@ static const struct {
     [HD_MEMORY_RESERVED_BELOW] = {"reserved-below", "the allocator says that it reserved less than it handed out"},
 };
 
-const char *hd_memory_oddity_name(hd_memory_oddity oddity)
+const char *hd_memory_anomaly_name(hd_memory_anomaly anomaly)
 {
-    return (unsigned)oddity < HD_MEMORY_ODDITIES ? oddities[oddity].name : "";
+    return (unsigned)anomaly < HD_MEMORY_ANOMALIES ? anomalies[anomaly].name : "";
 }
 
-const char *hd_memory_oddity_meaning(hd_memory_oddity oddity)
+const char *hd_memory_anomaly_meaning(hd_memory_anomaly anomaly)
 {
-    return (unsigned)oddity < HD_MEMORY_ODDITIES ? oddities[oddity].meaning : "";
+    return (unsigned)anomaly < HD_MEMORY_ANOMALIES ? anomalies[anomaly].meaning : "";
 }
 
-void memory_note(hd_memory *memory, hd_memory_oddity oddity, int64_t time_ns, uint64_t bytes)
+void memory_note(hd_memory *memory, hd_memory_anomaly anomaly, int64_t time_ns, uint64_t bytes)
 {
-    if (memory->oddities[oddity]++ == 0) memory->odd_first_ns[oddity] = time_ns;
-    if (__builtin_add_overflow(memory->odd_bytes[oddity], bytes, &memory->odd_bytes[oddity]))
-        memory->odd_bytes[oddity] = UINT64_MAX;
+    if (memory->anomalies[anomaly]++ == 0) memory->anomaly_first_ns[anomaly] = time_ns;
+    if (__builtin_add_overflow(memory->anomaly_bytes[anomaly], bytes, &memory->anomaly_bytes[anomaly]))
+        memory->anomaly_bytes[anomaly] = UINT64_MAX;
 }
 
 /* ---- names ---- */
@@ -151,7 +151,7 @@ hd_status hd_memory_new(hd_memory **out, const hd_trace *trace, const hd_memory_
     memory_find find = {.memory = calloc(1, sizeof *find.memory), .trace = trace, .options = options};
     if (!find.memory) return HD_NOMEM(err);
     find.memory->large_bytes = hd_trace_large_bytes(trace);
-    for (size_t i = 0; i < HD_MEMORY_ODDITIES; i++) find.memory->odd_first_ns[i] = HD_NO_TIME;
+    for (size_t i = 0; i < HD_MEMORY_ANOMALIES; i++) find.memory->anomaly_first_ns[i] = HD_NO_TIME;
     hd_status status = find_all(&find, err);
     hd_trace_stacks_free(find.given);
     hd_large_free(find.places);

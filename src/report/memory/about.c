@@ -81,10 +81,13 @@ static const hd_report_column reserved_columns[] = {
     {0},
 };
 
-static const hd_report_column oddities_columns[] = {
-    {"code", HD_VALUE_STRING, "of the anomaly"},   {"events", HD_VALUE_COUNT, "events that show it"},
-    {"bytes", HD_VALUE_BYTES, "they are about"},   {"first_time", HD_VALUE_TIME, "of the first of them"},
-    {"meaning", HD_VALUE_STRING, "in a sentence"}, {0},
+static const hd_report_column anomalies_columns[] = {
+    {"code", HD_VALUE_STRING, "kind of anomaly"},
+    {"events", HD_VALUE_COUNT, "events with this anomaly"},
+    {"bytes", HD_VALUE_BYTES, "sum of their sizes"},
+    {"first_time", HD_VALUE_TIME, "of the first of them"},
+    {"meaning", HD_VALUE_STRING, "a sentence that explains the kind"},
+    {0},
 };
 
 static const hd_report_column series_columns[] = {
@@ -107,7 +110,7 @@ static const hd_report_table_about tables[] = {
     {"peak", "what was live at the peak of each device, largest first; its sum is the peak", peak_columns},
     {"leaks", "what was live at the end, largest first; its sum is what was live", leaks_columns},
     {"reserved", "allocators that reserve memory: how much of it was unused", reserved_columns},
-    {"oddities", "events that do not fit to the others", oddities_columns},
+    {"anomalies", "events that are incomplete or contradict others", anomalies_columns},
     {"ledger", "notes of reading: a lost free event appears as a false leak", report_ledger_columns},
     {"series", "with the option series: a row per event, with the live bytes after it", series_columns, HD_CHART_SERIES,
      "process,device", "time,live"},

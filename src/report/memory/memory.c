@@ -4,7 +4,7 @@
  * devices     by process and device: counts, bytes, the peak
  * categories  by process, device and category
  * reserved    memory that allocators hold and do not hand out
- * oddities    anomalies of events
+ * anomalies    anomalies of events
  * ledger      damage of the trace
  * peak, leaks, series: groups.c, series.c
  */
@@ -123,17 +123,17 @@ static hd_status add_reserved(hd_report *out, const hd_memory *m, const hd_trace
     return report_add(out, b, err);
 }
 
-static hd_status add_oddities(hd_report *out, const hd_memory *m, hd_error *err)
+static hd_status add_anomalies(hd_report *out, const hd_memory *m, hd_error *err)
 {
     hd_table_builder *b;
-    HD_TRY(report_builder(&b, &report_memory_about, "oddities", err));
-    for (int i = 0; i < HD_MEMORY_ODDITIES; i++) {
-        if (!m->oddities[i]) continue;
-        hd_table_add_text(b, hd_memory_oddity_name((hd_memory_oddity)i));
-        hd_table_add_count(b, m->oddities[i]);
-        hd_table_add_count(b, m->odd_bytes[i]);
-        report_cell_int(b, m->odd_first_ns[i]);
-        hd_table_add_text(b, hd_memory_oddity_meaning((hd_memory_oddity)i));
+    HD_TRY(report_builder(&b, &report_memory_about, "anomalies", err));
+    for (int i = 0; i < HD_MEMORY_ANOMALIES; i++) {
+        if (!m->anomalies[i]) continue;
+        hd_table_add_text(b, hd_memory_anomaly_name((hd_memory_anomaly)i));
+        hd_table_add_count(b, m->anomalies[i]);
+        hd_table_add_count(b, m->anomaly_bytes[i]);
+        report_cell_int(b, m->anomaly_first_ns[i]);
+        hd_table_add_text(b, hd_memory_anomaly_meaning((hd_memory_anomaly)i));
     }
     return report_add(out, b, err);
 }
@@ -148,7 +148,7 @@ static hd_status add_all(hd_report *out, const hd_memory *m, const hd_trace *tra
     HD_TRY(memory_add_peak(out, m, trace, rows, err));
     HD_TRY(memory_add_leaks(out, m, trace, rows, err));
     HD_TRY(add_reserved(out, m, trace, err));
-    HD_TRY(add_oddities(out, m, err));
+    HD_TRY(add_anomalies(out, m, err));
     HD_TRY(report_add_ledger(out, trace, err));
     return options && options->series ? memory_add_series(out, m, trace, err) : HD_OK;
 }

@@ -14,6 +14,8 @@
 #include "cli/shared_options.h"
 #include "cli/times.h"
 
+#define RANK "{rank}"
+
 enum { GRAPH_NODE, GRAPH_WHOLE };
 enum { WAIT_COMMAND, WAIT_ALL };
 
@@ -302,12 +304,11 @@ static int check_ways(cli_run *run)
     return run->err.status == HD_OK ? status : CLI_FAILED;
 }
 
-static int run(cli_run *run)
+static int record(cli_run *run)
 {
     const struct record_options *o = run->options;
     struct record_user user = {.run = run};
     hd_record_options options;
-    if (o->check) return check_ways(run);
     int status = fill_options(run, &options);
     if (status != CLI_OK) return status;
     options.say = say;
@@ -319,6 +320,34 @@ static int run(cli_run *run)
         status = cli_usage_error(run, "record needs a command: heddle record -- COMMAND...");
     if (status == CLI_OK) status = run_command(run, &options);
     record_uprobe_deinit(&user.uprobe);
+    return status;
+}
+
+static int run(cli_run *run)
+{
+    const struct record_options *given = run->options;
+    struct record_options own = *given;
+    const char **names[] = {&own.output, &own.summary, &own.folded};
+    char *paths[] = {NULL, NULL, NULL};
+    uint64_t rank, ranks;
+    int status = CLI_OK;
+    if (own.check) return check_ways(run);
+    run->options = &own;
+    for (size_t i = 0; i < sizeof names / sizeof *names && status == CLI_OK; i++) {
+        if (!*names[i] || !strstr(*names[i], RANK)) continue;
+        if (!hd_record_rank(&rank, &ranks)) {
+            status = cli_usage_error(run,
+                                     "'%.100s': " RANK " becomes the number that mpirun, srun or torchrun gives to "
+                                     "this process, and none of them started it",
+                                     *names[i]);
+        } else if (!(*names[i] = paths[i] = job_path(*names[i], RANK, rank))) {
+            hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
+            status = CLI_FAILED;
+        }
+    }
+    if (status == CLI_OK) status = record(run);
+    run->options = given;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) free(paths[i]);
     return status;
 }
 
@@ -336,7 +365,9 @@ static const cli_option options[] = {
      .kind = CLI_TEXT,
      .value = "FILE",
      FIELD(output),
-     .help = "the trace, in the format of its extension; else COMMAND-DATE.heddle in this folder"},
+     .help =
+         "the trace, in the format of its extension; else COMMAND-DATE.heddle in this folder. In this name and those "
+         "of --summary and --folded, {rank} becomes the number that mpirun, srun or torchrun gives to this process"},
     {.name = "summary",
      .kind = CLI_TEXT,
      .value = "FILE",
@@ -492,6 +523,8 @@ const cli_command cmd_record = {
         (const cli_example[]){
             {"heddle record -o train.heddle -- python train.py", "a training run"},
             {"heddle record --steps 10:12 --python torchrun --nproc-per-node 8 train.py", "three steps of all ranks"},
+            {"mpirun -n 4 heddle record -o 'job-rank{rank}.heddle' -- ./simulation",
+             "a trace of each rank of an MPI job"},
             {"heddle record --budget 1% -o train.heddle -- python train.py", "a whole run, at 1 % of its time at most"},
             {"heddle record --delay 60s --duration 5s ./server", "five seconds, a minute after the start"},
             {"heddle record --uprobe cuda --folded launches.folded python train.py", "launch stacks, without CUPTI"},
