@@ -52,6 +52,13 @@ static hd_status check_options(const hd_record_options *o, hd_error *err)
     if (o->budget > 0 && (o->steps || o->trigger || o->duration_ns))
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
                             "a budget chooses the windows: it excludes steps, trigger and duration");
+    if (o->keep_last_ns && (o->keep_last_ns < 1000000000 || o->keep_last_ns > INT64_C(86400000000000)))
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "what is kept is from 1 s to 24 hours");
+    if (o->keep_last_ns && (o->budget > 0 || o->steps || o->trigger || o->duration_ns || o->memory || o->kernel))
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                            "keeping the last events excludes budget, steps, trigger, duration, memory and kernel");
+    if (o->on_stall_ns < 0 || (o->on_stall_ns && !o->keep_last_ns))
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "a stall needs events that are kept");
     if (o->step_name && !o->steps && !o->budget)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
                             "the name of steps makes no sense without --steps A:B or --budget");

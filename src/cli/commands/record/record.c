@@ -19,7 +19,7 @@ enum { WAIT_COMMAND, WAIT_ALL };
 
 struct record_options {
     const char *output, *recover, *library, *tool, *summary;
-    const char *delay, *duration, *steps, *step_name, *budget;
+    const char *delay, *duration, *steps, *step_name, *budget, *keep_last, *on_stall;
     bool no_stacks, python, memory, no_nvtx, trigger, no_symbolize, keep, strict, check, kernel;
     int graph, policy, wait;
     uint64_t memory_limit, threads;
@@ -76,6 +76,33 @@ static int parse_budget(cli_run *run, double *out, const struct record_options *
     return CLI_OK;
 }
 
+/* "30s": what is kept of the end. */
+static int parse_kept(cli_run *run, hd_record_options *out, const struct record_options *o)
+{
+    const int64_t least = 1000000000, most = INT64_C(86400) * least;
+    int status = parse_duration(run, &out->keep_last_ns, "--keep-last", o->keep_last);
+    if (status == CLI_OK) status = parse_duration(run, &out->on_stall_ns, "--on-stall", o->on_stall);
+    if (status != CLI_OK) return status;
+    if (o->on_stall && !o->keep_last)
+        return cli_usage_error(run, "--on-stall writes out what --keep-last keeps, and there is none");
+    if (!o->keep_last) return CLI_OK;
+    if (out->keep_last_ns < least || out->keep_last_ns > most)
+        return cli_usage_error(run, "--keep-last: from 1s to 24h, such as 30s");
+    if (o->on_stall && out->on_stall_ns < least)
+        return cli_usage_error(run, "--on-stall: a second or more, such as 60s");
+    const char *other = o->steps           ? "steps"
+                        : o->step_name     ? "step-name"
+                        : o->trigger       ? "trigger"
+                        : o->duration      ? "duration"
+                        : o->budget        ? "budget"
+                        : o->memory        ? "memory"
+                        : o->kernel        ? "kernel"
+                        : o->uprobes.count ? "uprobe"
+                                           : NULL;
+    if (other) return cli_usage_error(run, "--keep-last keeps the last events, which --%s does not allow", other);
+    return CLI_OK;
+}
+
 /* Refuses options without effect: those of libheddle-cuda where it is left out, those of heddle's own capture where
  * another tool runs the command. With --recover, nothing runs. */
 static int check_ignored(cli_run *run)
@@ -96,6 +123,7 @@ static int check_ignored(cli_run *run)
         {o->duration, CUDA, "duration"},
         {o->steps || o->step_name, CUDA, "steps"},
         {o->budget, CUDA, "budget"},
+        {o->keep_last, CUDA, "keep-last"},
         {o->no_stacks, RUN, "no-stacks"},
         {o->no_symbolize, ALSO, "no-symbolize"},
         {o->keep, ALSO, "keep"},
@@ -153,6 +181,7 @@ static int fill_options(cli_run *run, hd_record_options *out)
     if (status == CLI_OK) status = parse_duration(run, &out->duration_ns, "--duration", o->duration);
     if (status == CLI_OK) status = check_steps(run, o->steps);
     if (status == CLI_OK) status = parse_budget(run, &out->budget, o);
+    if (status == CLI_OK) status = parse_kept(run, out, o);
     if (status == CLI_OK && o->summary) status = job_check_output(run, o->summary);
     if (status != CLI_OK) return status;
     if (o->no_stacks && o->python)
@@ -376,6 +405,18 @@ static const cli_option options[] = {
      .help =
          "record windows of 10 steps again and again, on all ranks the same, so rarely that recording costs at most "
          "P percent of the program's time: 1%"},
+    {.name = "keep-last",
+     .kind = CLI_TEXT,
+     .value = "T",
+     FIELD(keep_last),
+     .help =
+         "a flight recorder: keep only the last T of the run, and a quarter of T more. SIGUSR2 or heddle trigger PID "
+         "also writes what is kept at that moment, as FILE with a number, and recording goes on: 30s"},
+    {.name = "on-stall",
+     .kind = CLI_TEXT,
+     .value = "T",
+     FIELD(on_stall),
+     .help = "with --keep-last, also write it when a process has recorded nothing for this long: 60s"},
     {.name = "trigger",
      .kind = CLI_FLAG,
      FIELD(trigger),
@@ -493,6 +534,7 @@ const cli_command cmd_record = {
             {"heddle record -o train.heddle -- python train.py", "a training run"},
             {"heddle record --steps 10:12 --python torchrun --nproc-per-node 8 train.py", "three steps of all ranks"},
             {"heddle record --budget 1% -o train.heddle -- python train.py", "a whole run, at 1 % of its time at most"},
+            {"heddle record --keep-last 30s --on-stall 60s python train.py", "the last 30 s before the end or a stall"},
             {"heddle record --delay 60s --duration 5s ./server", "five seconds, a minute after the start"},
             {"heddle record --uprobe cuda --folded launches.folded python train.py", "launch stacks, without CUPTI"},
             {"sudo heddle record --kernel ./server", "events of the system next to those of the GPU, on one clock"},
