@@ -76,7 +76,10 @@ static void pass_on(const recording *r, const child *c, const siginfo_t *info)
 {
     bool sent = info->si_code <= 0 && info->si_pid != c->pid;
     bool is_request = r->options->keep_last_ns && info->si_signo == SIGUSR2;
-    if (is_request)
+    if (is_request && !r->live)
+        record_say(r, "what is kept cannot be written out here before the command ends: there is no socket in %s",
+                   r->result->parts);
+    else if (is_request)
         record_live_request(r->live, HD_SESSION_SIGNALLED);
     else if (sent && !c->ended)
         kill(c->pid, info->si_signo);

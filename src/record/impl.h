@@ -94,6 +94,8 @@ void record_live_request(record_live *live, hd_session_message why);
 
 /* OUT.heddle, 2 -> OUT.2.heddle. NULL: no memory. */
 char *record_numbered(const char *output, unsigned number);
+/* Removes captures of processes that ended too long ago. Returns how many. */
+size_t record_remove_old(const recording *r);
 /* What all processes have kept until now, as a folder of captures like that of a recording; its name, NULL: no memory,
  * or nothing could be copied, which was said. */
 char *record_snapshot(const recording *r, unsigned *number);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -64,6 +65,22 @@ static size_t copy_all(const recording *r, const record_list *list, const char *
         free(to);
     }
     return copied;
+}
+
+size_t record_remove_old(const recording *r)
+{
+    record_list list = {0};
+    hd_error ignored = {0};
+    size_t removed = 0;
+    int64_t ended_s, oldest_s = time(NULL) - (r->options->keep_last_ns + 999999999) / 1000000000;
+    if (record_list_read(&list, r->result->parts, &ignored) != HD_OK) list.full = 0;
+    for (size_t i = 0; i < list.full; i++) {
+        const char *path = list.parts[i].path;
+        if (hd_session_has_ended(&ended_s, path) && ended_s < oldest_s && hd_session_join(path, &ignored) == HD_OK)
+            removed += unlink(path) == 0;
+    }
+    record_list_deinit(&list);
+    return removed;
 }
 
 char *record_snapshot(const recording *r, unsigned *number)

@@ -50,6 +50,8 @@ struct record_live {
     char *kept;
     unsigned number;
     hd_session_message why;
+    int64_t looked_ns; /* for captures that are too old */
+    size_t removed;
     held *list;
     size_t count, capacity;
 };
@@ -166,6 +168,14 @@ static void begin_to_write(record_live *live)
     if (!live->has_writer) write_out(live);
 }
 
+static void remove_old(record_live *live)
+{
+    int64_t now = hd_now_ns(), kept = live->r->options->keep_last_ns;
+    if (!kept || now - live->looked_ns < kept / 4) return;
+    live->looked_ns = now;
+    live->removed += record_remove_old(live->r);
+}
+
 void record_live_request(record_live *live, hd_session_message why)
 {
     const uint64_t one = 1;
@@ -182,7 +192,8 @@ static void *receive_all(void *user)
     uint64_t wakes;
     pthread_setname_np(pthread_self(), "heddle-live");
     while (!atomic_load(&live->ending)) {
-        if (poll(ready, 2, live->count || atomic_load(&live->request) ? SWEEP_MS : -1) < 0 && errno != EINTR) break;
+        bool has_more = live->count || atomic_load(&live->request) || live->r->options->keep_last_ns;
+        if (poll(ready, 2, has_more ? SWEEP_MS : -1) < 0 && errno != EINTR) break;
         while (receive(live)) {}
         if (ready[1].revents && read(live->wake, &wakes, sizeof wakes) == sizeof wakes && atomic_load(&live->request))
             live->requested_ns = hd_now_ns();
@@ -191,6 +202,7 @@ static void *receive_all(void *user)
             begin_to_write(live);
         if (hd_now_ns() - swept_ns < SWEEP_MS * INT64_C(1000000)) continue;
         sweep(live);
+        remove_old(live);
         swept_ns = hd_now_ns();
     }
     return NULL;
@@ -249,6 +261,9 @@ void record_live_end(record_live *live)
     while (receive(live)) {}
     if (atomic_load(&live->request)) begin_to_write(live);
     join_writer(live);
+    if (live->removed)
+        record_say(live->r, "%zu capture%s of processes that ended before the time that is kept %s removed",
+                   live->removed, live->removed == 1 ? "" : "s", live->removed == 1 ? "was" : "were");
     sweep(live);
     /* One that was killed a moment ago may still have the memory, of which the system is about to take it away. */
     for (int ms = 0; live->count && ms < SETTLE_MS && !live->r->result->running; ms += SETTLE_STEP_MS) {

@@ -193,6 +193,14 @@ class Keeping(unittest.TestCase):
         self.assertGreater(len(kernels), 4 * KEPT_S / TICK_S / 2)
         self.assertEqual([e for e in kernels if "sf" not in e], [])
 
+    def test_of_processes_that_ended_too_long_ago_nothing_is_left(self):
+        process = self.start("push:parent", "pop", *[w for i in range(3) for w in (f"fork:push=c{i}+pop", "sleep:1500")],
+                             "fork:push=last+pop", "sleep:10")
+        err = self.end(process)
+        shown = {name for name, in self.rows("SELECT name FROM slice WHERE category = 'user_annotation'")}
+        self.assertEqual(shown & {"parent", "last", "c0"}, {"parent", "last"})
+        self.assertRegex(err, "[12] captures? of processes that ended before the time that is kept")
+
     def test_ranges_that_began_before_are_not_shown(self):
         self.end(self.start("push:long", *[w for _ in range(40) for w in ("push:short", f"sleep:{TICK_S * 1000:.0f}", "pop")],
                             "pop", "push:after", "pop"))

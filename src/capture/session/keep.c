@@ -183,16 +183,18 @@ typedef struct opened {
 } opened;
 
 /* The program may be writing the last chunk. Behind damage, all is taken. */
-static uint64_t whole_chunks(int fd, uint64_t begin)
+static uint64_t whole_chunks(int fd, uint64_t begin, unsigned *last_type)
 {
     uint8_t head[CAPTURE_CHUNK_BYTES];
     struct stat info;
+    *last_type = 0;
     if (fstat(fd, &info) != 0) return 0;
     uint64_t at = begin, end = (uint64_t)info.st_size;
     while (at < end && end - at >= sizeof head && pread(fd, head, sizeof head, (off_t)at) == (ssize_t)sizeof head) {
         if (hd_le_get(head, 8) != CAPTURE_CHUNK_MAGIC) return end;
         uint64_t size = sizeof head + hd_le_get(head + CAPTURE_CHUNK_AT_SIZE, 4);
         if (size > end - at) break;
+        *last_type = (unsigned)hd_le_get(head + CAPTURE_CHUNK_AT_TYPE, 2);
         at += size;
     }
     return at < end ? at : end;
@@ -224,6 +226,22 @@ static bool put_end(int to)
     return fine;
 }
 
+bool hd_session_has_ended(int64_t *unix_s, const char *path)
+{
+    segments list;
+    struct stat info;
+    unsigned type = 0;
+    bool has_any = find_segments(&list, path);
+    char *last = has_any ? segment_path(path, list.end - 1) : strdup(path);
+    int fd = last ? open(last, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+    if (fd >= 0) whole_chunks(fd, has_any ? 0 : CAPTURE_HEADER_BYTES, &type);
+    bool has_ended = fd >= 0 && type == CAPTURE_END && fstat(fd, &info) == 0;
+    if (has_ended) *unix_s = info.st_mtime;
+    if (fd >= 0) close(fd);
+    free(last);
+    return has_ended;
+}
+
 /* Segments are opened before the file is copied, so that all that they refer to is in it. Those that are removed in
  * between are too old. */
 hd_status hd_session_snapshot(const char *path, const char *to, hd_error *err)
@@ -231,6 +249,7 @@ hd_status hd_session_snapshot(const char *path, const char *to, hd_error *err)
     enum { MOST = 2 * SESSION_SEGMENTS };
     opened list[MOST], file = {.fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)};
     size_t count = 0;
+    unsigned ignored;
     segments found;
     bool has_any = find_segments(&found, path);
     for (uint32_t n = found.first; has_any && n < found.end && count < MOST; n++) {
@@ -238,12 +257,12 @@ hd_status hd_session_snapshot(const char *path, const char *to, hd_error *err)
         list[count].fd = segment ? open(segment, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
         free(segment);
         if (list[count].fd < 0) continue;
-        list[count].size = whole_chunks(list[count].fd, 0);
+        list[count].size = whole_chunks(list[count].fd, 0, &ignored);
         count++;
     }
     int out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     bool fine = file.fd >= 0 && out >= 0;
-    if (fine) file.size = whole_chunks(file.fd, CAPTURE_HEADER_BYTES);
+    if (fine) file.size = whole_chunks(file.fd, CAPTURE_HEADER_BYTES, &ignored);
     fine = fine && copy(out, &file);
     for (size_t i = 0; i < count && fine; i++) fine = copy(out, &list[i]);
     hd_status status = fine && put_end(out) ? HD_OK : failed(err, path, "cannot be copied");
