@@ -168,7 +168,8 @@ hd_status hd_session_join(const char *path, hd_error *err);
  * ends there. Not while the file is joined or salvaged. Errors: IO. */
 hd_status hd_session_snapshot(const char *path, const char *to, hd_error *err);
 
-/* Whether a file, which may have segments, has its end: then *unix_s is when that was written. false, too: unreadable. */
+/* Whether a file, which may have segments, has its end: then *unix_s is when that was written. false also if it cannot
+ * be read. */
 bool hd_session_has_ended(int64_t *unix_s, const char *path);
 
 /* Any time. */

@@ -48,6 +48,12 @@ const char *record_environment_other(const char *library);
 /* Start, wait, pass signals on. Fills in started, exit_status, wall_ns, cpu_ns. Errors: IO if it cannot be started. */
 hd_status record_command(recording *r);
 
+/* ---- process.c ---- */
+
+/* The same for a process that runs already, options->pid, by options->attach. */
+hd_status record_running_process(recording *r);
+char *record_name_of_process(int pid); /* NULL: no memory */
+
 /* ---- parts.c ---- */
 
 /* COMMAND-DATE.heddle, or a similar free name. NULL: no memory. */

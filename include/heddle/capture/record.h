@@ -88,6 +88,8 @@ typedef struct hd_record_options {
                              end. SIGUSR2 to the caller or to the program, or hd_trigger, also writes what is kept at
                              that moment, as OUTPUT with a number; 0: all */
     int64_t on_stall_ns;  /* and so does a process that recorded nothing for so long; 0: never */
+    int pid; /* a process that runs already, instead of a command: captured by `attach`, until it ends, for duration_ns,
+                or until SIGINT, SIGTERM or SIGHUP; 0: a command */
 } hd_record_options;
 
 /* What a process could not capture and what to do, as reported by its tracer. */

@@ -22,7 +22,7 @@ struct record_options {
     const char *delay, *duration, *steps, *step_name, *budget, *keep_last, *on_stall;
     bool no_stacks, python, memory, no_nvtx, trigger, no_symbolize, keep, strict, check, kernel;
     int graph, policy, wait;
-    uint64_t memory_limit, threads;
+    uint64_t memory_limit, threads, pid;
     cli_texts uprobes;
     const char *folded;
     bool uprobe_returns;
@@ -120,7 +120,7 @@ static int check_ignored(cli_run *run)
         {o->graph != 0, CUDA, "graph"},
         {o->policy != 0, CUDA, "policy"},
         {o->delay, CUDA, "delay"},
-        {o->duration, CUDA, "duration"},
+        {o->duration && !o->pid, CUDA, "duration"},
         {o->steps || o->step_name, CUDA, "steps"},
         {o->budget, CUDA, "budget"},
         {o->keep_last, CUDA, "keep-last"},
@@ -133,9 +133,13 @@ static int check_ignored(cli_run *run)
         {o->kernel, RUN, "kernel"},
         {o->recover, ALSO, "recover"},
         {o->uprobes.count != 0, ALSO, "uprobe"},
+        {o->pid != 0, RUN, "pid"},
     };
-    bool no_cuda = o->uprobes.count && !o->library;
-    if (o->uprobe_stacks && !o->uprobes.count)
+    bool no_cuda = (o->uprobes.count && !o->library) || o->pid;
+    if (o->pid && (o->library || o->wait))
+        return cli_usage_error(run, "--%s is of running a command, and --pid runs none",
+                               o->library ? "library" : "wait");
+    if (o->uprobe_stacks && !o->uprobes.count && !o->pid)
         return cli_usage_error(run, "--uprobe-stacks says how, and --uprobe which functions");
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
         if (own[i].set && o->tool)
@@ -144,8 +148,9 @@ static int check_ignored(cli_run *run)
         if (own[i].set && own[i].of != ALSO && o->recover)
             return cli_usage_error(run, "--%s is of running a command, and --recover runs none", own[i].name);
         if (own[i].set && own[i].of == CUDA && no_cuda)
-            return cli_usage_error(
-                run, "--%s is of libheddle-cuda.so, which --uprobe leaves out unless --library names it", own[i].name);
+            return cli_usage_error(run, "--%s is of libheddle-cuda.so, which %s", own[i].name,
+                                   o->pid ? "--pid cannot put into a program that runs"
+                                          : "--uprobe leaves out unless --library names it");
     }
     return CLI_OK;
 }
@@ -231,11 +236,14 @@ static int plan_uprobes(struct record_user *user, hd_record_options *options)
                                 .stacks = o->no_stacks ? HD_UPROBE_NONE : (hd_uprobe_stacks)o->uprobe_stacks,
                                 .returns = o->uprobe_returns,
                                 .stack_bytes = (uint32_t)o->uprobe_stack_bytes};
-    int status = record_uprobe_plan(&user->uprobe, user->run, &o->uprobes, &uprobe, o->strict);
+    static const cli_texts preset = {.items = {"cuda"}, .count = 1};
+    const cli_texts *specs = o->pid && !o->uprobes.count ? &preset : &o->uprobes;
+    int status = record_uprobe_plan(&user->uprobe, user->run, specs, &uprobe, o->strict, (int)o->pid);
     if (status != CLI_OK || !(user->uprobe.plan || o->kernel)) return status;
     options->attach = attach;
     options->detach = detach;
     options->no_cuda = user->uprobe.plan && !o->library;
+    options->pid = (int)o->pid;
     return CLI_OK;
 }
 
@@ -343,8 +351,10 @@ static int run(cli_run *run)
     options.user = &user;
     if (o->recover && o->uprobes.count) return cli_usage_error(run, "--recover runs no command, which --uprobe needs");
     if (o->recover) return recover(run, &options, o->recover);
+    if (o->pid && run->operand_count)
+        return cli_usage_error(run, "--pid records a process that runs, and runs no command");
     status = plan_uprobes(&user, &options);
-    if (status == CLI_OK && run->operand_count == 0)
+    if (status == CLI_OK && run->operand_count == 0 && !o->pid)
         status = cli_usage_error(run, "record needs a command: heddle record -- COMMAND...");
     if (status == CLI_OK) status = run_command(run, &options);
     record_uprobe_deinit(&user.uprobe);
@@ -487,6 +497,15 @@ static const cli_option options[] = {
      .value = "FILE",
      FIELD(folded),
      .help = "also write their stacks as extended folded text"},
+    {.name = "pid",
+     .kind = CLI_COUNT,
+     .value = "PID",
+     .min = 1,
+     .max = INT32_MAX,
+     FIELD(pid),
+     .help =
+         "record this process, which runs already, by --uprobe (cuda unless given), until it ends, for --duration, or "
+         "until Ctrl-C. It is not stopped"},
     {.name = "kernel",
      .kind = CLI_FLAG,
      FIELD(kernel),
@@ -537,6 +556,8 @@ const cli_command cmd_record = {
             {"heddle record --keep-last 30s --on-stall 60s python train.py", "the last 30 s before the end or a stall"},
             {"heddle record --delay 60s --duration 5s ./server", "five seconds, a minute after the start"},
             {"heddle record --uprobe cuda --folded launches.folded python train.py", "launch stacks, without CUPTI"},
+            {"sudo heddle record --pid 4711 --duration 10s",
+             "launches of a program that runs already, with their stacks"},
             {"sudo heddle record --kernel ./server", "events of the system next to those of the GPU, on one clock"},
             {"heddle record --with rocprofv3 -o run.heddle ./simulation", "on an AMD GPU, by AMD's tool"},
             {"heddle record --check", "which ways to capture are available here, and what to do for the others"},
