@@ -93,6 +93,10 @@ typedef struct hd_session_options {
     /* If main ends by pthread_exit(), a process ends with the last of its threads, and libheddle-capture's threads keep
      * it alive. true: once only they are left, exit(0) ends the process, as it would end without them. */
     bool exit_when_alone;
+    /* The file keeps all names, stacks and tracks, but of the events only those of the last keep_last_ns, and up to a
+     * quarter more: events go to PATH.k00000000, PATH.k00000001 …, of which those that are too old are removed.
+     * hd_session_join makes one file of them. 0: all events */
+    int64_t keep_last_ns;
 } hd_session_options;
 
 /* emitted = written + dropped_newest + dropped_oldest + nested + lost + pending. */
@@ -133,6 +137,14 @@ hd_status hd_session_flush(hd_session *session, hd_error *err);
 /* Linux 4.14 or later; without it, and beyond ulimit -f, a session's memory is its own. */
 #define HD_SESSION_RECORDER "recorder"
 
+/* The byte of a message to a recorder: a descriptor comes with it, or what is kept should be written out, and why. */
+typedef enum hd_session_message {
+    HD_SESSION_MEMORY,
+    HD_SESSION_TRIGGERED,
+    HD_SESSION_SIGNALLED,
+    HD_SESSION_STALLED
+} hd_session_message;
+
 typedef enum hd_session_salvaged {
     HD_SESSION_ALIVE,     /* the process may still write */
     HD_SESSION_COMPLETE,  /* its file lacks nothing */
@@ -147,9 +159,18 @@ typedef enum hd_session_salvaged {
 hd_status hd_session_salvage(hd_session_salvaged *out, uint64_t *events, int memory, const char *folder, bool has_ended,
                              hd_error *err);
 
-/* Beyond ulimit -f, a session's file goes on in PATH.1, PATH.2 …: append them, and remove them. Without them nothing
- * happens. Errors: IO, the parts that are not appended stay. */
+/* Beyond ulimit -f, a session's file goes on in PATH.1, PATH.2 …; with keep_last_ns, its events are in PATH.k00000000
+ * and so on: append them, and remove them. Without them nothing happens. Errors: IO, the parts that are not appended
+ * stay. */
 hd_status hd_session_join(const char *path, hd_error *err);
+
+/* For a recorder: copy a file that may still be written, with the events of keep_last_ns, to a new file `to`, which
+ * ends there. Not while the file is joined or salvaged. Errors: IO. */
+hd_status hd_session_snapshot(const char *path, const char *to, hd_error *err);
+
+/* Whether a file, which may have segments, has its end: then *unix_s is when that was written. false also if it cannot
+ * be read. */
+bool hd_session_has_ended(int64_t *unix_s, const char *path);
 
 /* Any time. */
 void hd_session_statistics(hd_session_stats *out, hd_session *session);

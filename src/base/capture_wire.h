@@ -57,7 +57,9 @@ enum {
     CAPTURE_SYMBOLS,
     CAPTURE_FRAMES,
     CAPTURE_NOTES,
-    CAPTURE_METADATA
+    CAPTURE_METADATA,
+    CAPTURE_SEGMENT, /* events before it may have been removed */
+    CAPTURE_NODES    /* the stacks of graph nodes, whose events may have been removed */
 };
 
 /* Kinds of events: the low four bits of their first byte. As hd_session_kind. */

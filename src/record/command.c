@@ -72,10 +72,17 @@ static void stop(void)
     sigaction(SIGTSTP, &old, NULL);
 }
 
-static void pass_on(const child *c, const siginfo_t *info)
+static void pass_on(const recording *r, const child *c, const siginfo_t *info)
 {
     bool sent = info->si_code <= 0 && info->si_pid != c->pid;
-    if (sent && !c->ended) kill(c->pid, info->si_signo);
+    bool is_request = r->options->keep_last_ns && info->si_signo == SIGUSR2;
+    if (is_request && !r->live)
+        record_say(r, "what is kept cannot be written out here before the command ends: there is no socket in %s",
+                   r->result->parts);
+    else if (is_request)
+        record_live_request(r->live, HD_SESSION_SIGNALLED);
+    else if (sent && !c->ended)
+        kill(c->pid, info->si_signo);
     if (info->si_signo == SIGTSTP) stop();
 }
 
@@ -162,12 +169,12 @@ static void wait_for_command(const recording *r, child *c)
         if (info.si_signo == SIGCHLD)
             reap(r, c);
         else
-            pass_on(c, &info);
+            pass_on(r, c, &info);
     }
     /* Signals that arrived while the command was ending were for it: they must not end this process once they are
      * unblocked. */
     const struct timespec now = {0};
-    while (sigtimedwait(&c->waited, &info, &now) > 0) pass_on(c, &info);
+    while (sigtimedwait(&c->waited, &info, &now) > 0) pass_on(r, c, &info);
 }
 
 /* Descendants whose parent ended became our children. A signal ends the wait, and not them. */

@@ -53,15 +53,18 @@ static char *options_text(const hd_record_options *o)
 {
     static const char *const policies[] = {
         [HD_RING_DROP_NEWEST] = "newest", [HD_RING_DROP_OLDEST] = "oldest", [HD_RING_BLOCK] = "block"};
-    char *text, budget[48] = "";
+    char *text, budget[48] = "", kept[96] = "";
     if (o->budget > 0) snprintf(budget, sizeof budget, ",budget_ppm=%.0f", o->budget * 1e6);
+    if (o->keep_last_ns)
+        snprintf(kept, sizeof kept, ",keep_last_ms=%" PRId64 ",on_stall_ms=%" PRId64, o->keep_last_ns / 1000000,
+                 (o->on_stall_ns + 999999) / 1000000);
     int size = asprintf(&text,
                         "stacks=%d,python=%d,memory=%d,graph=%s,nvtx=%d,trigger=%d,delay_ms=%" PRId64
-                        ",duration_ms=%" PRId64 ",policy=%s%s%s%s%s%s",
+                        ",duration_ms=%" PRId64 ",policy=%s%s%s%s%s%s%s",
                         !o->no_stacks, o->python, o->memory, o->graph_whole ? "whole" : "node", !o->no_nvtx, o->trigger,
                         (o->delay_ns + 999999) / 1000000, (o->duration_ns + 999999) / 1000000, policies[o->policy],
-                        budget, o->steps ? ",steps=" : "", o->steps ? o->steps : "", o->step_name ? ",step_name=" : "",
-                        o->step_name ? o->step_name : "");
+                        budget, kept, o->steps ? ",steps=" : "", o->steps ? o->steps : "",
+                        o->step_name ? ",step_name=" : "", o->step_name ? o->step_name : "");
     return size < 0 ? NULL : text;
 }
 

@@ -6,6 +6,7 @@
 #define HD_RECORD_IMPL_H
 
 #include "heddle/capture/record.h"
+#include "heddle/session.h"
 
 #define RECORD_README "README"
 
@@ -47,6 +48,12 @@ const char *record_environment_other(const char *library);
 /* Start, wait, pass signals on. Fills in started, exit_status, wall_ns, cpu_ns. Errors: IO if it cannot be started. */
 hd_status record_command(recording *r);
 
+/* ---- process.c ---- */
+
+/* The same for a process that runs already, options->pid, by options->attach. */
+hd_status record_running_process(recording *r);
+char *record_name_of_process(int pid); /* NULL: no memory */
+
 /* ---- parts.c ---- */
 
 /* COMMAND-DATE.heddle, or a similar free name. NULL: no memory. */
@@ -86,6 +93,20 @@ size_t record_list_running(const record_list *list);
 record_live *record_live_start(const recording *r);
 /* Completes the captures of processes that have ended. */
 void record_live_end(record_live *live);
+/* With keep_last_ns: what is kept is written out soon. Any thread. NULL: nothing happens. */
+void record_live_request(record_live *live, hd_session_message why);
+
+/* ---- keep.c ---- */
+
+/* OUT.heddle, 2 -> OUT.2.heddle. NULL: no memory. */
+char *record_numbered(const char *output, unsigned number);
+/* Removes captures of processes that ended too long ago. Returns how many. */
+size_t record_remove_old(const recording *r);
+/* What all processes have kept until now, as a folder of captures like that of a recording; its name, NULL: no memory,
+ * or nothing could be copied, which was said. */
+char *record_snapshot(const recording *r, unsigned *number);
+/* The trace of such a folder, which is then removed. */
+void record_write_out(const recording *r, const char *folder, unsigned number, hd_session_message why);
 
 /* ---- collect.c ---- */
 

@@ -52,6 +52,13 @@ static hd_status check_options(const hd_record_options *o, hd_error *err)
     if (o->budget > 0 && (o->steps || o->trigger || o->duration_ns))
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
                             "a budget chooses the windows: it excludes steps, trigger and duration");
+    if (o->keep_last_ns && (o->keep_last_ns < 1000000000 || o->keep_last_ns > INT64_C(86400000000000)))
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "what is kept is from 1 s to 24 hours");
+    if (o->keep_last_ns && (o->budget > 0 || o->steps || o->trigger || o->duration_ns || o->memory || o->kernel))
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                            "keeping the last events excludes budget, steps, trigger, duration, memory and kernel");
+    if (o->on_stall_ns < 0 || (o->on_stall_ns && !o->keep_last_ns))
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "a stall needs events that are kept");
     if (o->step_name && !o->steps && !o->budget)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
                             "the name of steps makes no sense without --steps A:B or --budget");
@@ -77,7 +84,13 @@ static hd_status name_files(recording *r)
         return hd_error_set(r->err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
                             "standard output is the command's: the trace needs a file");
     HD_TRY(check_format(output, r->err));
-    result->output = output ? strdup(output) : record_output_name(r->command[0]);
+    if (output) {
+        result->output = strdup(output);
+    } else {
+        char *name = r->options->pid ? record_name_of_process(r->options->pid) : strdup(r->command[0]);
+        result->output = name ? record_output_name(name) : NULL;
+        free(name);
+    }
     if (!result->output || asprintf(&result->parts, "%s%s", result->output, PARTS) < 0) {
         result->parts = NULL;
         return HD_NOMEM(r->err);
@@ -147,12 +160,13 @@ static hd_status run(recording *r)
     HD_TRY(name_files(r));
     if (r->options->tool) return record_with_tool(r);
     hd_status status = prepare(r, &why);
-    if (status != HD_OK && (r->options->strict || status == HD_ERR_ARGUMENT || status == HD_ERR_MEMORY)) {
+    bool is_fatal = r->options->strict || r->options->pid || status == HD_ERR_ARGUMENT || status == HD_ERR_MEMORY;
+    if (status != HD_OK && is_fatal) {
         if (r->err) *r->err = why;
         return status;
     }
     if (status != HD_OK) return run_without(r, &why);
-    status = record_command(r);
+    status = r->options->pid ? record_running_process(r) : record_command(r);
     if (r->result->started) {
         hd_status collected = record_collect(r);
         if (collected == HD_OK && r->missing.status != HD_OK && !r->result->written) {
@@ -173,7 +187,10 @@ hd_status hd_record_run(hd_record_result **out, const char *const *command, cons
     HD_OWN_OPTIONS(hd_record_options, options, err);
     recording r = {.options = options, .result = *out = calloc(1, sizeof **out), .err = err, .command = command};
     if (!r.result) return HD_NOMEM(err);
-    if (!command || !command[0])
+    if (options->pid && (!options->attach || !options->detach || (command && command[0])))
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                            "a process is captured by attach, without a command");
+    if (!options->pid && (!command || !command[0]))
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "there is no command to record");
     hd_status status = run(&r);
     record_live_end(r.live);

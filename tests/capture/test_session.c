@@ -13,6 +13,9 @@
 #include "quiet_fork.h"
 #include "under_tsan.h"
 
+#define KEPT_NS INT64_C(400000000)
+#define TICK_NS INT64_C(5000000)
+
 static void test_session__all_kinds_come_back(void **state)
 {
     char path[128];
@@ -531,6 +534,56 @@ static void test_session__beyond_the_limit_of_a_file_it_goes_on_in_others(void *
     unlink(path);
 }
 
+static void check_kept(const char *path, uint64_t emitted)
+{
+    hd_trace *trace = read_capture(path);
+    uint64_t shown = hd_trace_row_count(trace, HD_KIND_INSTANT), aged = ledger_count(trace, "capture.aged-out");
+    assert_true(aged > 0 && shown > 0);
+    assert_int_equal(shown + aged, emitted);
+    assert_int_equal(hd_trace_ledger_count(trace), 1); /* nothing is lost */
+    assert_int_equal(hd_trace_row_count(trace, HD_KIND_SLICE), 1);
+    hd_event kept = row_at(trace, HD_KIND_SLICE, 0);
+    assert_true(text_is(trace, kept.name, "kept") && text_is(trace, kept.category, "capture"));
+    for (uint64_t i = 0; i < shown; i++) {
+        hd_event e = row_at(trace, HD_KIND_INSTANT, i);
+        assert_true(text_is(trace, e.name, "now") && e.start_ns >= kept.start_ns);
+        assert_true(text_is(trace, hd_trace_track_at(trace, e.track)->name, "named once"));
+    }
+    assert_int_equal(kept.start_ns + kept.duration_ns, row_at(trace, HD_KIND_INSTANT, shown - 1).start_ns);
+    assert_true(kept.duration_ns >= KEPT_NS - 10 * TICK_NS);
+    hd_trace_free(trace);
+}
+
+/* Waits for time to pass, as this is about time: events until some must have aged out, however slow the machine. */
+static void test_session__of_one_that_keeps_the_last_all_others_are_counted(void **state)
+{
+    char path[128], copy[128];
+    hd_session_stats stats;
+    uint64_t emitted = 0;
+    (void)state;
+    hd_session *session = start_session(file_named(path, "kept.hdcap"), &(hd_session_options){.keep_last_ns = KEPT_NS});
+    uint32_t name = hd_session_intern(session, "now");
+    hd_session_name_thread(session, "named once");
+    for (int64_t begin = hd_session_now(); hd_session_now() - begin < 3 * KEPT_NS; emitted++) {
+        hd_session_instant(session, name, 0);
+        usleep(TICK_NS / 1000);
+    }
+    assert_int_equal(hd_session_flush(session, NULL), HD_OK);
+    assert_int_equal(hd_session_snapshot(path, file_named(copy, "copy.hdcap"), NULL), HD_OK);
+    check_kept(copy, emitted);
+    hd_session_instant(session, name, 0);
+    assert_int_equal(hd_session_stop(&stats, session, NULL), HD_OK);
+    hd_session_free(session);
+    assert_adds_up(&stats);
+    assert_int_equal(stats.emitted, emitted + 1);
+    assert_int_equal(hd_session_join(path, NULL), HD_OK);
+    check_kept(path, emitted + 1);
+    assert_int_equal(hd_session_join(path, NULL), HD_OK); /* there is nothing left to join */
+    check_kept(path, emitted + 1);
+    unlink(path);
+    unlink(copy);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -551,6 +604,7 @@ int main(void)
         cmocka_unit_test(test_session__beyond_the_limit_of_a_file_it_goes_on_in_others),
         cmocka_unit_test(test_session__a_full_disk_stops_nothing_and_is_counted),
         cmocka_unit_test(test_session__a_disk_with_room_again_is_written_again),
+        cmocka_unit_test(test_session__of_one_that_keeps_the_last_all_others_are_counted),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

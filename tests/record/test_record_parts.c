@@ -80,11 +80,25 @@ static void test_record_parts__a_file_that_cannot_be_written_says_why(void **sta
     signal(SIGXFSZ, SIG_DFL);
 }
 
+static void test_record_parts__a_number_goes_before_the_extension(void **state)
+{
+    const char *const pairs[][2] = {{"out.heddle", "out.7.heddle"}, {"a.b/run.json.gz", "a.b/run.7.json.gz"},
+                                    {"a.b/run", "a.b/run.7"},       {".gz", ".gz.7"},
+                                    {"x.zst", "x.7.zst"},           {"v1.2.heddle", "v1.2.7.heddle"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        char *name = record_numbered(pairs[i][0], 7);
+        assert_string_equal(name, pairs[i][1]);
+        free(name);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_record_parts__without_memory_nothing_is_left_open),
         cmocka_unit_test(test_record_parts__a_file_that_cannot_be_written_says_why),
+        cmocka_unit_test(test_record_parts__a_number_goes_before_the_extension),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,9 +10,11 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -132,6 +134,80 @@ class Uprobe(unittest.TestCase):
         folded = self.heddle("flame", "--of", "samples", "out.heddle")[1]
         for name in ("inner", "other", "launch"):
             self.assertIn(f"{name} (", folded)
+
+    # ---- a program that runs already ----
+
+    def running(self, *program):
+        process = subprocess.Popen([PATHS.program, *map(str, program)], stdin=subprocess.PIPE)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        return process
+
+    def attach(self, pid, *words):
+        heddle = subprocess.Popen(
+            list(map(str, [PATHS.heddle, "record", "-o", "out.heddle", "--pid", pid, "--uprobe-stack-bytes", 4096, *words])),
+            cwd=self.dir, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(heddle.kill)
+        end = time.monotonic() + patience(60)
+        # Probes are set once the capture is there.
+        while heddle.poll() is None and not list(self.dir.glob("out.heddle.parts/uprobe-*.hdcap")):
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+        if heddle.poll() is not None:
+            err = heddle.communicate()[1]
+            if "not allowed" in err or "kernel has no" in err:
+                self.skipTest(err.strip())
+            self.fail(err)
+        time.sleep(0.5)
+        return heddle
+
+    def ends(self, heddle):
+        _, err = heddle.communicate(timeout=patience(120))
+        self.assertEqual(heddle.returncode, 0, err)
+        self.assertFalse((self.dir / "out.heddle.parts").exists(), err)
+        return err
+
+    def check_attached(self, err, calls, pid):
+        self.assertIn(f"{calls} calls of 1 function, {calls} stacks", err)
+        events = self.trace("out.heddle")["traceEvents"]
+        samples = [e for e in events if e["ph"] == "P"]
+        self.assertEqual([{e["pid"] for e in samples}, len(samples)], [{pid}, calls])
+        names = {e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "process_name"}
+        self.assertIn(PATHS.program.name[:15], names)
+        # Its mappings, of before the tracer, lead from the call to main and to the C library.
+        folded = self.heddle("flame", "--of", "samples", "out.heddle")[1]
+        if "built without libdw" not in err:
+            self.assertRegex(folded, r"main.*launch_kernel")
+
+    def test_a_program_that_runs_is_recorded_until_it_ends(self):
+        program = self.running("wait", 150)
+        heddle = self.attach(program.pid, "--uprobe", LAUNCH)
+        program.communicate(b"\n")
+        self.assertEqual(program.returncode, 0)
+        self.check_attached(self.ends(heddle), 150, program.pid)
+
+    def test_a_program_goes_on_when_its_recording_ends(self):
+        for how in ("signal", "duration"):
+            program = self.running("wait", 40)
+            more = ("--duration", "1s") if how == "duration" else ()
+            heddle = self.attach(program.pid, "--uprobe", LAUNCH, *more)
+            if how == "signal":
+                heddle.send_signal(signal.SIGINT)
+            self.assertIn("0 calls", self.ends(heddle))
+            self.assertIsNone(program.poll())
+            program.communicate(b"\n")
+            self.assertEqual(program.returncode, 0)
+            (self.dir / "out.heddle").unlink()
+
+    def test_what_cannot_be_attached_to_is_said(self):
+        program = self.running("wait", 1)
+        for words, status, part in ((("--pid", 4194000), 1, "there is no process"), (("--pid", program.pid, "true"), 2, "no command"),
+                                    (("--pid", program.pid, "--memory"), 2, "cannot put into"),
+                                    (("--pid", program.pid, "--library", "x.so"), 2, "--pid runs none"),
+                                    (("--pid", program.pid, "--uprobe", "libuprobe_library.so:launch_kernal"), 1, "near: launch_kernel")):
+            got, _, err = self.heddle("record", *words)
+            self.assertEqual((got, part in err), (status, True), err)
+        self.assertEqual(list(self.dir.iterdir()), [])
 
     def test_a_name_that_is_wrong_is_told_before_the_program_runs(self):
         for spec, part in (("libuprobe_library.so:launch_kernal", "near: launch_kernel"), ("coda", "cuda and hip"),

@@ -83,6 +83,13 @@ typedef struct hd_record_options {
     uint64_t memory_limit; /* likewise, as in hd_read_options */
     hd_progress *progress; /* likewise; units: bytes of the parts */
     void *progress_user;
+
+    int64_t keep_last_ns; /* the trace has only what was recorded in so much time, and up to a quarter more, before the
+                             end. SIGUSR2 to the caller or to the program, or hd_trigger, also writes what is kept at
+                             that moment, as OUTPUT with a number; 0: all */
+    int64_t on_stall_ns;  /* and so does a process that recorded nothing for so long; 0: never */
+    int pid; /* a process that runs already, instead of a command: captured by `attach`, until it ends, for duration_ns,
+                or until SIGINT, SIGTERM or SIGHUP; 0: a command */
 } hd_record_options;
 
 /* What a process could not capture and what to do, as reported by its tracer. */

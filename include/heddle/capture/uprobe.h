@@ -41,6 +41,9 @@ typedef struct hd_uprobe_plan hd_uprobe_plan;
 /* `command`: the command that will run, as for execvp; libraries are searched in its folder and RUNPATH. NULL: unknown.
  * Borrowed until free. */
 hd_status hd_uprobe_plan_new(hd_uprobe_plan **out, const char *const *command, hd_error *err);
+/* For a process that runs already: libraries are those that it has loaded, then as above. Errors: ARGUMENT, no such
+ * process; IO, it may not be read; MEMORY. */
+hd_status hd_uprobe_plan_of_process(hd_uprobe_plan **out, int pid, hd_error *err);
 void hd_uprobe_plan_free(hd_uprobe_plan *plan);
 
 /* Add the functions that `spec` names:
@@ -95,6 +98,7 @@ typedef struct hd_uprobe_options {
                              ends the program, since its unwinder cannot follow the kernel's return probe */
     uint32_t stack_bytes; /* of each stack that are copied, 512 to 61440, a multiple of 8; 0: HD_UPROBE_STACK_BYTES */
     uint32_t ring_bytes;  /* for each CPU, rounded to a power of two of pages; 0: its share of HD_UPROBE_RINGS_BYTES */
+    bool is_running;      /* the process is no child that waits: it runs already, and so do its threads */
 } hd_uprobe_options;
 
 /* hits = calls + foreign + unknown; calls = samples + nested + (without stacks) bare. */
@@ -121,7 +125,8 @@ typedef struct hd_uprobe_stats {
 
 typedef struct hd_uprobe hd_uprobe;
 
-/* Probe, and follow `pid`, a child of this process that has not called execve yet, and all its descendants. The plan
+/* Probe, and follow `pid`, a child of this process that has not called execve yet (or one that runs: is_running), and
+ * the descendants that it starts from then on. The plan
  * must outlive the tracer, which adds functions found later to it. Errors: IO (not allowed, or a file cannot be
  * written), UNSUPPORTED, ARGUMENT, MEMORY; then nothing is left behind, and the program can run untraced. */
 hd_status hd_uprobe_start(hd_uprobe **out, hd_uprobe_plan *plan, int pid, const hd_uprobe_options *options,

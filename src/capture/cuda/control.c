@@ -8,6 +8,8 @@
  * The handler of SIGUSR2 counts, and wakes the thread by connecting to its socket: that needs no descriptor that the
  * program might have closed, and socket, connect and close are async-signal-safe. It is installed only with trigger=1,
  * and only if the program has no handler; a handler that the program installs later replaces it.
+ *
+ * With keep_last_ms there are no windows: a trigger, SIGUSR2, or a stall has what is kept written out.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -45,6 +47,8 @@ static struct {
     atomic_uint signals; /* that came */
     unsigned signals_seen;
     _Atomic int signal; /* signal_state */
+    uint64_t emitted;   /* events, when look_for_stall last saw one; and when that was, 0: a stall was reported */
+    int64_t emitted_ns;
 } control = {.fd = -1};
 
 atomic_bool control_is_missing;
@@ -152,11 +156,27 @@ static void look_at_signal(void)
     hd_session_note(control.tracer->session, "window.signal-replaced", HD_SESSION_NOTE, 1);
 }
 
+/* CUPTI's part follows within a moment, for which the recorder waits. NULL, or what is wrong. */
+static const char *write_out(hd_session_message why)
+{
+    cuda_flush_soon(control.tracer);
+    return session_ask_recorder(control.tracer->session, why) ? NULL
+                                                              : "heddle record, which would write the trace, has ended";
+}
+
+static bool keeps_last(void)
+{
+    return control.tracer->options.keep_last_ms != 0;
+}
+
 static void obey_signals(void)
 {
     unsigned came = atomic_load(&control.signals);
     for (; control.signals_seen != came; control.signals_seen++) {
-        if (!window_close("signal", WINDOW_ANY)) window_open("signal", 0);
+        if (keeps_last())
+            write_out(HD_SESSION_SIGNALLED);
+        else if (!window_close("signal", WINDOW_ANY))
+            window_open("signal", 0);
     }
 }
 
@@ -208,7 +228,10 @@ static const char *obey(const char *line)
 {
     uint64_t ms;
     if (strcmp(line, "status") == 0) return NULL;
-    if (strcmp(line, "stop") == 0) return window_close("trigger", WINDOW_ANY) ? NULL : "the capture is closed already";
+    bool is_stop = strcmp(line, "stop") == 0;
+    if (keeps_last() && (is_stop || is_request(line, "start", &ms) || is_request(line, "toggle", &ms)))
+        return is_stop || ms ? "with --keep-last the capture has no end" : write_out(HD_SESSION_TRIGGERED);
+    if (is_stop) return window_close("trigger", WINDOW_ANY) ? NULL : "the capture is closed already";
     if (is_request(line, "start", &ms)) return window_open("trigger", ms) ? NULL : "the capture is open already";
     if (!is_request(line, "toggle", &ms)) return "unknown request: this program has another version of Heddle in it";
     if (!window_close("trigger", WINDOW_ANY)) window_open("trigger", ms);
@@ -281,6 +304,24 @@ static void serve_some(void)
     }
 }
 
+/* ---- stalls ---- */
+
+/* Nothing was recorded for too long: once, until something is again. */
+static void look_for_stall(void)
+{
+    hd_session_stats stats;
+    int64_t limit_ns = (int64_t)control.tracer->options.on_stall_ms * 1000000, now = hd_session_now();
+    if (!limit_ns) return;
+    hd_session_statistics(&stats, control.tracer->session);
+    if (stats.emitted != control.emitted) {
+        control.emitted = stats.emitted;
+        control.emitted_ns = now;
+    }
+    if (!control.emitted_ns || now - control.emitted_ns < limit_ns) return;
+    control.emitted_ns = 0;
+    write_out(HD_SESSION_STALLED);
+}
+
 /* ---- the thread ---- */
 
 static int wait_ms(int64_t due_ns)
@@ -306,6 +347,7 @@ static void *control_main(void *unused)
         serve_some();
         obey_signals();
         look_at_signal();
+        look_for_stall();
     }
     session_own_thread(-1);
     return NULL;
@@ -329,7 +371,7 @@ void control_start(cuda_tracer *tracer)
 {
     control.tracer = tracer;
     begin_to_listen();
-    if (tracer->options.trigger) catch_signal();
+    if (tracer->options.trigger || keeps_last()) catch_signal();
     start_thread();
 }
 

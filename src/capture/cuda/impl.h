@@ -40,8 +40,10 @@ typedef struct cuda_options {
     uint64_t delay_ms;                              /* starts closed, opened after; 0: none */
     uint64_t duration_ms;                           /* closed so long after it was opened; 0: never */
     uint64_t step_first, step_last;                 /* A:B, both included */
-    uint64_t budget_ppm; /* of the time, for windows of steps, as window/budget.h says; starts closed; 0: none */
-    char step_name[64];  /* ranges of this name are steps; "": see window/steps.c */
+    uint64_t budget_ppm;   /* of the time, for windows of steps, as window/budget.h says; starts closed; 0: none */
+    uint64_t keep_last_ms; /* only events of the last so long are kept; 0: all */
+    uint64_t on_stall_ms;  /* they are written out if nothing happens for so long; 0: never */
+    char step_name[64];    /* ranges of this name are steps; "": see window/steps.c */
     hd_ring_policy policy;
     uint32_t unknown;                      /* keys that we do not know */
     uint32_t bad;                          /* values that make no sense: the default is used */

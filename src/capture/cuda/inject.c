@@ -84,7 +84,10 @@ static void begin(void)
     pthread_mutex_init(&t->lock, NULL);
     pthread_mutex_init(&t->text_lock, NULL);
     cuda_options_parse(&t->options, getenv("HEDDLE_CAPTURE_OPTIONS"));
-    hd_session_options options = {.policy = t->options.policy, .fork = HD_SESSION_FORK_FILE, .exit_when_alone = true};
+    hd_session_options options = {.policy = t->options.policy,
+                                  .fork = HD_SESSION_FORK_FILE,
+                                  .exit_when_alone = true,
+                                  .keep_last_ns = (int64_t)(t->options.keep_last_ms * 1000000)};
     if (hd_session_start(&t->session, path, &options, NULL) != HD_OK) return;
     t->start_ns = hd_session_now();
     the_process = getpid();

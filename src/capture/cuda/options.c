@@ -92,6 +92,8 @@ static bool parse_one(cuda_options *out, text key, text value, bool *is_known)
     if (is_equal(key, "duration_ms")) return parse_number(&out->duration_ms, value);
     if (is_equal(key, "steps")) return parse_steps(out, value);
     if (is_equal(key, "budget_ppm")) return parse_number(&out->budget_ppm, value) && out->budget_ppm <= 1000000;
+    if (is_equal(key, "keep_last_ms")) return parse_number(&out->keep_last_ms, value);
+    if (is_equal(key, "on_stall_ms")) return parse_number(&out->on_stall_ms, value);
     if (is_equal(key, "step_name")) return parse_name(out->step_name, sizeof out->step_name, value);
     *is_known = false;
     return false;

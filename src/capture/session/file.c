@@ -67,6 +67,21 @@ static bool ensure_open(session_file *file)
     return false;
 }
 
+bool session_file_create(session_file *file, const char *path)
+{
+    struct stat info;
+    int fd = session_out_of_the_way(open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_APPEND | O_CLOEXEC, 0600));
+    if (fd < 0) return false;
+    if (fstat(fd, &info) != 0) {
+        close(fd);
+        return false;
+    }
+    file->fd = fd;
+    file->device = info.st_dev;
+    file->inode = info.st_ino;
+    return true;
+}
+
 /* The file is as long as it may be, and all before byte `end` is in it: goes on in the next part. */
 static bool next_part(session_file *file, uint64_t end)
 {
@@ -77,12 +92,9 @@ static bool next_part(session_file *file, uint64_t end)
         errno = EFBIG;
         return false;
     }
-    int fd = session_out_of_the_way(open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_APPEND | O_CLOEXEC, 0600));
-    if (fd < 0 || fstat(fd, &info) != 0) return false;
-    close(file->fd);
-    file->fd = fd;
-    file->device = info.st_dev;
-    file->inode = info.st_ino;
+    int fd = file->fd;
+    if (!session_file_create(file, path)) return false;
+    close(fd);
     file->part++;
     file->part_begin = end;
     file->reserved = 0;
@@ -150,7 +162,7 @@ void session_begin_chunk(hd_session *session)
 }
 
 /* Fill in the header that session_begin_chunk left room for. */
-static void seal_chunk(hd_bytes *chunk, unsigned type, uint32_t thread, uint64_t number)
+void session_seal_chunk(hd_bytes *chunk, unsigned type, uint32_t thread, uint64_t number)
 {
     uint8_t *p = chunk->data;
     size_t size = chunk->size - CAPTURE_CHUNK_BYTES;
@@ -176,12 +188,13 @@ static void remember_failure(hd_session *session, const char *what, int why)
 bool session_write_chunk(hd_session *session, unsigned type, uint32_t thread)
 {
     hd_bytes *chunk = &session->chunk;
+    session_file *file = session_file_of(session, type);
     errno = 0;
     bool failed = chunk->failed;
     if (!failed) {
-        seal_chunk(chunk, type, thread, (uint32_t)session->file.chunks);
-        if (append(&session->file, chunk->data, chunk->size)) {
-            session->file.chunks++;
+        session_seal_chunk(chunk, type, thread, (uint32_t)file->chunks);
+        if (append(file, chunk->data, chunk->size)) {
+            file->chunks++;
             return true;
         }
     }
@@ -235,7 +248,7 @@ static bool begin_file(hd_session *session)
         errno = ENOMEM;
         return false;
     }
-    seal_chunk(&session->chunk, CAPTURE_PROCESS, 0, 0);
+    session_seal_chunk(&session->chunk, CAPTURE_PROCESS, 0, 0);
     session->file.chunks = 1;
     return append(&session->file, header, sizeof header) &&
            append(&session->file, session->chunk.data, session->chunk.size);
@@ -308,15 +321,27 @@ void session_file_discard(hd_session *session)
     session_file_close(session);
 }
 
+void session_file_release(session_file *file)
+{
+    if (is_ours(file)) close(file->fd);
+    file->fd = -1;
+}
+
+void session_file_give_back(session_file *file)
+{
+    file->is_last = true;
+    if (file->reserved) session_file_cut(file, file->size - file->part_begin);
+}
+
 void session_file_close(hd_session *session)
 {
-    if (is_ours(&session->file)) close(session->file.fd);
-    session->file.fd = -1;
+    session_file_release(&session->file);
+    session_file_release(&session->segment.file);
 }
 
 /* ---- afterwards ---- */
 
-static bool copy_behind(int to, int from)
+bool session_copy_behind(int to, int from)
 {
     static const size_t ROOM = 1 << 16;
     uint8_t *room = malloc(ROOM);
@@ -342,7 +367,7 @@ static bool join_part(int file, const char *path, bool *fine)
     struct stat before;
     int part = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (part < 0) return false;
-    *fine = fstat(file, &before) == 0 && copy_behind(file, part);
+    *fine = fstat(file, &before) == 0 && session_copy_behind(file, part);
     if (!*fine) {
         int why = errno;
         if (ftruncate(file, before.st_size) == 0) errno = why;
@@ -355,12 +380,12 @@ hd_status hd_session_join(const char *path, hd_error *err)
 {
     char part[SESSION_PATH_BYTES];
     bool fine = true;
-    if (!part_path(part, sizeof part, path, 1) || access(part, F_OK) != 0) return HD_OK;
+    if (!part_path(part, sizeof part, path, 1) || access(part, F_OK) != 0) return session_segments_join(path, err);
     int file = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
     if (file < 0) return hd_error_set(err, HD_ERR_IO, path, HD_OFFSET_NONE, "cannot be opened: %s", strerror(errno));
     for (unsigned n = 1; part_path(part, sizeof part, path, n) && join_part(file, part, &fine); n++) {}
     int why = errno;
     close(file);
-    if (fine) return HD_OK;
+    if (fine) return session_segments_join(path, err);
     return hd_error_set(err, HD_ERR_IO, path, HD_OFFSET_NONE, "%s cannot be appended: %s", part, strerror(why));
 }

@@ -60,6 +60,7 @@ static void forget_parent(hd_session *session)
     session_live_close(session); /* the rings as well: they are the parent's memory, not a copy */
     session->thread_count = 0;
     session->file.size = 0;
+    session_segment_forget(session);
     session->chunk.failed = false;
     for (int i = 0; i < SESSION_LISTS; i++) session->lists[i].written = session->lists[i].lost = 0;
     atomic_store(&session->asleep, false);

@@ -7,6 +7,7 @@
  * emit.c     the events
  * tracer.c   tracks, arguments, stacks … of events: the part of heddle/session.h for tracers
  * file.c     the open file and its chunks
+ * keep.c     the file of a session that keeps only its last events: segments
  * live.c     memory that outlives the process: rings, and what the file does not have yet
  * salvage.c  the same memory, read by another process after this one was killed
  * alone.c    ends a program without threads except ours
@@ -33,6 +34,7 @@
 enum {
     SESSION_EVENT_BYTES = 64,
     SESSION_BATCH = 4096, /* events of a chunk */
+    SESSION_SEGMENTS = 8, /* more than there are at once */
     SESSION_MESSAGE_BYTES = 128,
     SESSION_THREAD_NAME_BYTES = 64,
     SESSION_LANE_BYTES = 4096, /* of a lane, its ring follows */
@@ -139,6 +141,15 @@ typedef struct session_file {
     bool is_last;        /* what is written now may use the room for the end */
 } session_file;
 
+/* Where events go if only the last are kept. Of the session's thread. */
+typedef struct session_segment {
+    session_file file;   /* that is written now */
+    uint32_t first, end; /* numbers of those that are there */
+    bool is_declared;    /* the last of them begins as it should */
+    int64_t begins_ns[SESSION_SEGMENTS];
+    uint64_t written[CAPTURE_KINDS]; /* events of each kind, in this segment and all before */
+} session_segment;
+
 typedef enum session_state { SESSION_RUNNING, SESSION_STOPPED, SESSION_FORKED } session_state;
 
 struct hd_session {
@@ -169,6 +180,7 @@ struct hd_session {
     /* The session's thread. */
     pthread_t thread;
     session_file file;
+    session_segment segment;
     atomic_uint wake, passes, asked; /* futexes; flush waits for `passes` to reach the requested number */
     atomic_bool asleep, ending;
     atomic_bool may_revive; /* in a child of fork that gets a file of its own, until it has it */
@@ -220,6 +232,19 @@ hd_status session_file_open(hd_session *session, hd_error *err); /* session->fil
 void session_file_close(hd_session *session);
 bool session_file_cut(session_file *file, uint64_t size); /* of the part; the end still has room */
 void session_file_discard(hd_session *session);           /* of a session that did not start */
+
+bool session_file_create(session_file *file, const char *path); /* that does not exist; file->path stays as it is */
+void session_file_release(session_file *file);                  /* closes it, unless the program did */
+void session_file_give_back(session_file *file);                /* room on the disk that it did not need */
+bool session_copy_behind(int to, int from);
+void session_seal_chunk(hd_bytes *chunk, unsigned type, uint32_t thread, uint64_t number);
+
+/* keep.c */
+session_file *session_file_of(hd_session *session, unsigned type); /* where chunks of this type go */
+bool session_segment_is_due(const hd_session *session);
+bool session_segment_next(hd_session *session); /* begins one, and removes what is too old */
+void session_segment_forget(hd_session *session);
+hd_status session_segments_join(const char *path, hd_error *err); /* behind the file, and removes them */
 
 bool session_file_is(int fd, dev_t device, ino_t inode);
 int session_out_of_the_way(int fd); /* the descriptor, with a high number */

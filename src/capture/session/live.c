@@ -48,26 +48,26 @@ void session_live_version(char out[64])
 
 /* ---- to the recorder ---- */
 
-/* The recorder empties its socket all the time; one that is stopped is not waited for. */
-static bool send_to(const struct sockaddr_un *address, int fd)
+/* The recorder empties its socket all the time; one that is stopped is not waited for. fd -1: none. */
+static bool send_to(const struct sockaddr_un *address, hd_session_message what, int fd)
 {
-    char byte = 0;
+    char byte = (char)what;
     union {
         char bytes[CMSG_SPACE(sizeof(int))];
         struct cmsghdr align;
     } control = {0};
     struct iovec data = {&byte, 1};
-    struct msghdr message = {.msg_name = (void *)(uintptr_t)address,
-                             .msg_namelen = sizeof *address,
-                             .msg_iov = &data,
-                             .msg_iovlen = 1,
-                             .msg_control = control.bytes,
-                             .msg_controllen = sizeof control.bytes};
-    struct cmsghdr *head = CMSG_FIRSTHDR(&message);
-    head->cmsg_level = SOL_SOCKET;
-    head->cmsg_type = SCM_RIGHTS;
-    head->cmsg_len = CMSG_LEN(sizeof fd);
-    memcpy(CMSG_DATA(head), &fd, sizeof fd);
+    struct msghdr message = {
+        .msg_name = (void *)(uintptr_t)address, .msg_namelen = sizeof *address, .msg_iov = &data, .msg_iovlen = 1};
+    if (fd >= 0) {
+        message.msg_control = control.bytes;
+        message.msg_controllen = sizeof control.bytes;
+        struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+        head->cmsg_level = SOL_SOCKET;
+        head->cmsg_type = SCM_RIGHTS;
+        head->cmsg_len = CMSG_LEN(sizeof fd);
+        memcpy(CMSG_DATA(head), &fd, sizeof fd);
+    }
     int socket_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (socket_fd < 0) return false;
     struct timeval limit = {.tv_usec = 500000};
@@ -142,7 +142,7 @@ static bool open_shared(hd_session *session, const struct sockaddr_un *recorder)
         fstat(fd, &info) == 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
         live = map_new(SESSION_LIVE_BYTES + SESSION_LOG_BYTES, fd, 0);
     if (live) fill_in(session, live);
-    if (!live || !send_to(recorder, fd)) {
+    if (!live || !send_to(recorder, HD_SESSION_MEMORY, fd)) {
         if (live) munmap(live, SESSION_LIVE_BYTES + SESSION_LOG_BYTES);
         if (fd >= 0) close(fd);
         return false;
@@ -155,17 +155,34 @@ static bool open_shared(hd_session *session, const struct sockaddr_un *recorder)
     return true;
 }
 
+/* The folder's own path may be longer than an address has room for. */
+static void name_recorder(struct sockaddr_un *out, int folder)
+{
+    *out = (struct sockaddr_un){.sun_family = AF_UNIX};
+    snprintf(out->sun_path, sizeof out->sun_path, "/proc/self/fd/%d/" HD_SESSION_RECORDER, folder);
+}
+
 void session_live_open(hd_session *session)
 {
-    struct sockaddr_un recorder = {.sun_family = AF_UNIX};
+    struct sockaddr_un recorder;
     int kept = errno, folder = session->is_wiped ? open_folder(session->file.path) : -1;
-    /* The folder's own path may be longer than an address has room for. */
     if (folder >= 0) {
-        snprintf(recorder.sun_path, sizeof recorder.sun_path, "/proc/self/fd/%d/" HD_SESSION_RECORDER, folder);
+        name_recorder(&recorder, folder);
         if (open_shared(session, &recorder)) log_lists(session);
         close(folder);
     }
     errno = kept;
+}
+
+bool session_ask_recorder(hd_session *session, hd_session_message why)
+{
+    struct sockaddr_un recorder;
+    int folder = session ? open_folder(session->file.path) : -1;
+    if (folder < 0) return false;
+    name_recorder(&recorder, folder);
+    bool is_sent = send_to(&recorder, why, -1);
+    close(folder);
+    return is_sent;
 }
 
 static bool is_shared(const hd_session *session)

@@ -98,6 +98,8 @@ static hd_status check_options(hd_session_options *options, hd_error *err)
     if (events < 2 || events > 1u << 24 || (events & (events - 1)))
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
                             "a ring has a power of two of events, from 2 to 16777216; not %u", events);
+    if (options->keep_last_ns < 0)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "a session keeps no negative time");
     if ((unsigned)options->policy > HD_RING_BLOCK || (unsigned)options->fork > HD_SESSION_FORK_FILE)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "a session has no such policy");
     return HD_OK;
@@ -127,6 +129,7 @@ void session_destroy(hd_session *session)
     hd_bytes_deinit(&session->chunk);
     pthread_mutex_destroy(&session->lock);
     free(session->file.path);
+    free(session->segment.file.path);
     free(session);
 }
 
@@ -147,7 +150,7 @@ hd_status session_make(hd_session **out, const char *path, const hd_session_opti
     if (!session) return HD_NOMEM(err);
     memset(session, 0, sizeof *session);
     session->options = *options;
-    session->file.fd = session->shared.fd = -1;
+    session->file.fd = session->segment.file.fd = session->shared.fd = -1;
     session->live = &session->own;
     session->file.path = absolute_path(path);
     session->start_ns = hd_session_now();
@@ -286,7 +289,7 @@ void hd_session_statistics(hd_session_stats *out, hd_session *session)
     out->nested = atomic_load_explicit(&session->live->nested, memory_order_relaxed);
     out->dropped_newest += atomic_load_explicit(&session->live->unplaced, memory_order_relaxed);
     out->emitted = out->written + out->dropped_newest + out->dropped_oldest + out->nested + out->lost + out->pending;
-    out->bytes = session->file.size;
+    out->bytes = session->file.size + session->segment.file.size;
     out->threads = session->thread_count;
     out->names = session->lists[SESSION_NAMES].count;
     for (int i = 0; i < SESSION_LISTS; i++) out->names_lost += session->lists[i].lost;

@@ -15,6 +15,9 @@ void session_own_thread(int change);
 enum { SESSION_LAUNCHED, SESSION_DELIVERED, SESSION_DUES };
 atomic_uint_least64_t *session_due(hd_session *session, int which);
 
+/* live.c: requests that the process that records writes out what is kept: false: none records. */
+bool session_ask_recorder(hd_session *session, hd_session_message why);
+
 /* tracer.c: hd_session_emit, and with `delivers` this is the activity of a launch. By one thread of a process. */
 void session_deliver(hd_session *session, const hd_session_record *record, bool delivers);
 

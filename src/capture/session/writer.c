@@ -213,17 +213,50 @@ static void put_events(hd_session *session, const session_lane *lane, uint64_t f
     out->size += (size_t)(p - begin);
 }
 
+/* Where only the last events are kept, in time: the next segment, which repeats all that later ones of it replace. Time
+ * is that of events: what a program did before it hung stays. */
+static bool turn(hd_session *session)
+{
+    if (!session_segment_is_due(session)) return true;
+    if (!session_segment_next(session)) return false;
+    pthread_mutex_lock(&session->lock);
+    for (uint32_t i = 0; i < session->fact_count; i++)
+        session->facts[i].is_written &= session->facts[i].value.size == 0;
+    pthread_mutex_unlock(&session->lock);
+    session_lane *lane = atomic_load_explicit(&session->lanes, memory_order_acquire);
+    for (; lane; lane = lane->next) atomic_store_explicit(&lane->unannounced, true, memory_order_relaxed);
+    return true;
+}
+
+/* The stacks of graph nodes that are in the batch: graphs live longer than events. */
+static bool put_nodes(hd_session *session, size_t count)
+{
+    size_t nodes = 0;
+    if (!session->options.keep_last_ns) return true;
+    for (size_t i = 0; i < count; i++) nodes += session->batch[i].kind == CAPTURE_NODE;
+    if (!nodes) return true;
+    session_begin_chunk(session);
+    hd_bytes_put_varint(&session->chunk, nodes);
+    for (size_t i = 0; i < count; i++) {
+        if (session->batch[i].kind != CAPTURE_NODE) continue;
+        hd_bytes_put_varint(&session->chunk, session->batch[i].node);
+        hd_bytes_put_varint(&session->chunk, session->batch[i].stack);
+    }
+    return session_write_chunk(session, CAPTURE_NODES, 0);
+}
+
 /* One chunk. false: the ring was empty. */
 static bool write_events(hd_session *session, session_lane *lane)
 {
     uint64_t first;
     size_t count = hd_ring_peek_some(&lane->ring, session->batch, SESSION_BATCH, &first, SESSION_EVENT_BYTES);
     if (!count) return false;
-    bool fine = write_lists(session) && announce(session, lane);
+    bool fine = turn(session) && write_lists(session) && put_nodes(session, count) && announce(session, lane);
     if (fine) {
         put_events(session, lane, first, count);
         fine = session_write_chunk(session, CAPTURE_EVENTS, lane->number);
     }
+    for (size_t i = 0; fine && i < count; i++) session->segment.written[session->batch[i].kind]++;
     hd_ring_pass(&lane->ring, first, count); /* now that the file has them */
     pthread_mutex_lock(&session->lock);
     *(fine ? &lane->written : &lane->lost) += count;
@@ -268,13 +301,14 @@ void session_finish(hd_session *session)
         if (atomic_load(&lane->state) != LANE_FREE) retire(session, lane);
     }
     write_lists(session);
-    session->file.is_last = true;
+    session->file.is_last = session->segment.file.is_last = true;
     write_facts(session);
     hd_session_statistics(&stats, session);
     session_begin_chunk(session);
     put_totals(&session->chunk, &stats);
     if (session_write_chunk(session, CAPTURE_END, 0)) atomic_store(&session->live->is_finished, true);
-    if (session->file.reserved) session_file_cut(&session->file, session->file.size - session->file.part_begin);
+    session_file_give_back(&session->file);
+    session_file_give_back(&session->segment.file);
     pthread_mutex_lock(&session->lock);
     session->live->gone.duration_ns = hd_session_now() - session->start_ns;
     pthread_mutex_unlock(&session->lock);
@@ -315,6 +349,7 @@ void *session_write_all(void *user)
     session_own_thread(1);
     session_this_thread.busy = 1; /* this thread itself emits no events */
     pthread_setname_np(pthread_self(), "heddle-session");
+    turn(session);
     for (;;) {
         bool ending = atomic_load_explicit(&session->ending, memory_order_acquire);
         unsigned wake = atomic_load_explicit(&session->wake, memory_order_acquire);

@@ -30,6 +30,11 @@ struct hd_uprobe {
     uint8_t record[UPROBE_RECORD_BYTES];
 };
 
+/* running.c: the mappings and threads of a process that runs. `found`: a file that no process had mapped before.
+ * Errors: ARGUMENT, no such process; IO. */
+hd_status uprobe_running_read(hd_uprobe *t, uint32_t pid, void (*found)(hd_uprobe *, const uprobe_module *),
+                              hd_error *err);
+
 /* calls.c: a probed function was entered, or has returned. */
 void uprobe_call_entered(hd_uprobe *t, const uprobe_event *event, uprobe_hit *hit);
 void uprobe_call_returned(hd_uprobe *t, const uprobe_event *event, const uprobe_hit *hit);

@@ -127,7 +127,10 @@ static hd_status open_rings(uprobe_perf *perf, uint32_t index, int pid, hd_error
     if (hits->fd < 0) return refused(errno, err);
     HD_TRY(map_ring(perf, hits, bytes, err));
     attr.wakeup_watermark = SIDE_BYTES / 4;
-    attr.disabled = attr.enable_on_exec = attr.inherit = 1;
+    /* Of a process that runs: of all, as its threads would need an event each. */
+    bool is_running = perf->options.is_running;
+    attr.disabled = attr.enable_on_exec = attr.inherit = !is_running;
+    if (is_running) pid = -1;
     attr.mmap = attr.mmap2 = attr.comm = attr.comm_exec = attr.task = attr.build_id = 1;
     side->fd = open_event(&attr, pid, perf->cpus[index]);
     if (side->fd < 0 && errno == EINVAL) { /* before Linux 5.12 */

@@ -285,6 +285,16 @@ hd_status hd_uprobe_plan_new(hd_uprobe_plan **out, const char *const *command, h
     return status;
 }
 
+hd_status hd_uprobe_plan_of_process(hd_uprobe_plan **out, int pid, hd_error *err)
+{
+    HD_TRY(hd_uprobe_plan_new(out, NULL, err));
+    hd_status status = uprobe_search_process(&(*out)->search, (uint32_t)pid, err);
+    if (status == HD_OK) return HD_OK;
+    hd_uprobe_plan_free(*out);
+    *out = NULL;
+    return status;
+}
+
 void hd_uprobe_plan_free(hd_uprobe_plan *plan)
 {
     if (!plan) return;

@@ -207,6 +207,17 @@ static hd_status add_library(uprobe_search *search, const char *name, char *path
     return HD_OK;
 }
 
+hd_status uprobe_search_add(uprobe_search *search, const char *path, hd_error *err)
+{
+    bool is_executable = search->executable && strcmp(search->executable, path) == 0;
+    if (is_executable || search->count == UPROBE_LIBRARIES_MAX) return HD_OK;
+    for (uint32_t i = 0; i < search->count; i++) {
+        if (strcmp(search->libraries[i].path, path) == 0) return HD_OK;
+    }
+    char *copy = strdup(path);
+    return copy ? add_library(search, base_of(path), copy, err) : HD_NOMEM(err);
+}
+
 static hd_status add_needed(uprobe_search *search, const char *path, hd_error *err)
 {
     uprobe_elf elf;

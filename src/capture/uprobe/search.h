@@ -40,6 +40,9 @@ typedef struct uprobe_search {
 } uprobe_search;
 
 hd_status uprobe_search_init(uprobe_search *search, const char *const *command, hd_error *err);
+/* Of a process that runs (running.c): what it has loaded. */
+hd_status uprobe_search_process(uprobe_search *search, uint32_t pid, hd_error *err);
+hd_status uprobe_search_add(uprobe_search *search, const char *path, hd_error *err); /* a library, once */
 void uprobe_search_deinit(uprobe_search *search);
 
 /* Whether a file name matches a requested name: "libx.so" also matches "libx.so.1". */

@@ -173,6 +173,7 @@ static hd_status start(hd_uprobe *t, int pid, hd_error *err)
     HD_TRY(uprobe_writer_open(&t->writer, t->plan, &t->options, err));
     t->cache = uprobe_cfi_cache_new();
     if (!uprobe_spaces_begin(&t->spaces, (uint32_t)pid)) return HD_NOMEM(err);
+    if (t->options.is_running) HD_TRY(uprobe_running_read(t, (uint32_t)pid, look_into, err));
     if (t->plan->count)
         HD_TRY(uprobe_perf_probe(&t->perf, t->plan->targets, 0, t->plan->count, &t->stats.targets, err));
     return start_thread(t, err);

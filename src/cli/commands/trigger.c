@@ -113,7 +113,8 @@ const cli_command cmd_trigger = {
         "another launcher; then capture starts and stops in all traced programs below it.\n\n"
         "It works with any program under `heddle record` from its first call of CUDA or NVTX on. Use `heddle record "
         "--trigger` to capture nothing before the first start. With `--memory`, a capture begins with what is "
-        "allocated at that moment.\n\n"
+        "allocated at that moment. With `heddle record --keep-last`, the call writes what is kept as a trace, and the "
+        "capture goes on.\n\n"
         "The exit status is 1 if a program could not be reached, or was already in the requested state. Programs in "
         "containers with a network of their own can be reached only from inside the container.",
     .options = options,

@@ -59,6 +59,9 @@ hd_status capture_rows_new(capture_rows **out, hd_builder *builder, capture_cont
 void capture_rows_free(capture_rows *rows);
 /* track: that of the event's thread. */
 hd_status capture_rows_add(capture_rows *rows, uint32_t track, const capture_event *event, hd_error *err);
+/* A slice that the file does not have. */
+hd_status capture_rows_add_slice(capture_rows *rows, uint32_t track, const char *name, const char *category,
+                                 int64_t start_ns, int64_t end_ns, hd_error *err);
 /* Hands the rows to the builder. */
 hd_status capture_rows_finish(capture_rows *rows, hd_error *err);
 

@@ -4,6 +4,8 @@
  * Sniffs   the magic
  * Maps     slices -> X; begin, end -> B, E; instants; counters -> the argument "value"; flows; memory -> PyTorch's
  *          [memory] instants
+ *          a capture of the last events alone: events that ended before its first segment are counted as aged out; a
+ *          slice declares when it was recorded
  * Units    ns of CLOCK_MONOTONIC; facts.base_ns from the header       Shapes   n events -> n rows
  * Limits   names and threads of capture_wire.h, payloads of 16 MiB
  * Errors   UNSUPPORTED: another major version;
@@ -15,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/capture_windows.h"
 #include "base/checksum.h"
 #include "base/error.h"
 #include "base/io/pieces.h"
@@ -31,6 +34,16 @@ typedef struct thread {
     uint64_t next;             /* number of its next event */
     uint64_t refused, evicted; /* so far */
 } thread;
+
+/* Of a capture that keeps its last events alone: what was before the first segment that is left. */
+typedef struct aged {
+    bool is_known; /* there is a segment */
+    int64_t from_ns, until_ns;
+    uint64_t written; /* all that was written before it */
+    uint64_t events;  /* those of them that a trace would have, and those of the segment that ended before it */
+    uint32_t *depths; /* open slices, by track */
+    size_t depth_count;
+} aged;
 
 typedef struct chunk {
     uint64_t offset; /* of its header */
@@ -58,6 +71,7 @@ typedef struct reader {
     size_t track_count;
     size_t thread_count, thread_capacity;
     bool is_finished;
+    aged aged;
     uint64_t missing, refused, evicted, nested, skipped_bytes, skipped_at;
     uint64_t bad_payload, wasted;                             /* see next_chunk */
     uint64_t seen;                                            /* events of the chunks that are here */
@@ -225,7 +239,8 @@ static bool account(reader *r, thread *t, hd_byte_reader *b, uint64_t *count)
     /* The ring may have evicted more after this chunk's events were read from it: those are counted in advance. */
     uint64_t gap = first - t->next, known = evicted - t->evicted;
     uint64_t explained = gap < known ? gap : known;
-    r->missing += gap - explained;
+    bool has_aged = r->aged.written && t->next == 0; /* with the segments that are gone */
+    if (!has_aged) r->missing += gap - explained;
     t->evicted += explained;
     r->evicted += explained;
     r->refused += refused - t->refused;
@@ -233,6 +248,27 @@ static bool account(reader *r, thread *t, hd_byte_reader *b, uint64_t *count)
     t->next = first + *count;
     r->seen += *count;
     return true;
+}
+
+/* Whether an event ended before the first segment that is left, or its begin did. */
+static hd_status look_at_age(bool *out, reader *r, uint32_t track, const capture_event *event)
+{
+    uint32_t other = capture_lists_track(r->context.lists, event->track);
+    bool is_slice = event->kind == CAPTURE_SLICE && event->value <= INT64_MAX;
+    int64_t end;
+    if (__builtin_add_overflow(event->time_ns, is_slice ? (int64_t)event->value : 0, &end)) end = INT64_MAX;
+    *out = end < r->aged.from_ns;
+    if (other != HD_NONE) track = other;
+    if (!widen(&r->aged.depths, &r->aged.depth_count, track)) return HD_NOMEM(r->err);
+    uint32_t *depth = &r->aged.depths[track];
+    if (event->kind == CAPTURE_BEGIN && !*out) ++*depth;
+    if (event->kind == CAPTURE_FINISH) {
+        *out = *depth == 0;
+        if (!*out) --*depth;
+    }
+    r->aged.events += *out;
+    if (!*out && end > r->aged.until_ns) r->aged.until_ns = end;
+    return HD_OK;
 }
 
 static hd_status read_events(reader *r, const chunk *c, hd_byte_reader *b)
@@ -255,7 +291,9 @@ static hd_status read_events(reader *r, const chunk *c, hd_byte_reader *b)
         bool is_elsewhere = capture_lists_track_kind(r->context.lists, event.track) != 0;
         t->has_elsewhere |= is_elsewhere;
         if (!is_elsewhere && t->track == HD_NONE) HD_TRY(give_track(r, t, c->thread));
-        HD_TRY(capture_rows_add(r->rows, t->track, &event, r->err));
+        bool is_aged = false;
+        if (r->aged.written) HD_TRY(look_at_age(&is_aged, r, t->track, &event));
+        if (!is_aged) HD_TRY(capture_rows_add(r->rows, t->track, &event, r->err));
     }
     return HD_OK;
 }
@@ -354,17 +392,47 @@ static bool next_chunk(chunk *out, reader *r, uint64_t *at)
     return true;
 }
 
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 /* The totals. Some events are only in the totals, not in chunks of threads: events of signal handlers, of threads
  * without memory, losses that a full disk had no room to record, and events in a thread's last chunks, if those are
  * damaged. */
 static void read_end(reader *r, hd_byte_reader *b)
 {
+    uint64_t *const totals[] = {&r->all_written, &r->all_refused, &r->all_evicted, &r->nested, &r->all_lost};
     r->is_finished = true;
-    r->all_written = hd_byte_reader_varint(b);
-    r->all_refused = hd_byte_reader_varint(b);
-    r->all_evicted = hd_byte_reader_varint(b);
-    r->nested = hd_byte_reader_varint(b);
-    r->all_lost = hd_byte_reader_varint(b);
+    for (size_t i = 0; i < sizeof totals / sizeof *totals; i++)
+        *totals[i] = larger(*totals[i], hd_byte_reader_varint(b)); /* a snapshot of a finished capture has two ends */
+}
+
+/* Only the first counts: later ones repeat what is here. */
+static void read_segment(reader *r, hd_byte_reader *b)
+{
+    uint64_t from = hd_byte_reader_varint(b);
+    aged here = {.is_known = true, .from_ns = (int64_t)from};
+    b->failed |= from > INT64_MAX;
+    uint64_t kinds = hd_byte_reader_varint(b);
+    for (uint64_t kind = 0; kind < kinds && !b->failed; kind++) {
+        uint64_t count = hd_byte_reader_varint(b);
+        if (count > UINT64_MAX - here.written) b->failed = true;
+        here.written += count;
+        if (kind != CAPTURE_CALL && kind != CAPTURE_NODE) here.events += count;
+    }
+    here.until_ns = here.from_ns;
+    if (!b->failed && !r->aged.is_known) r->aged = here;
+}
+
+static hd_status read_nodes(reader *r, hd_byte_reader *b)
+{
+    uint64_t count = hd_byte_reader_varint(b);
+    for (uint64_t i = 0; i < count && !b->failed; i++) {
+        uint64_t node = hd_byte_reader_varint(b), stack = hd_byte_reader_varint(b);
+        if (!b->failed && !capture_calls_add(&r->context.nodes, node, stack, 0)) return HD_NOMEM(r->err);
+    }
+    return HD_OK;
 }
 
 static hd_status damaged_chunk(reader *r, const chunk *c)
@@ -390,6 +458,8 @@ static hd_status read_chunk(reader *r, chunk *c)
     case CAPTURE_THREAD:
     case CAPTURE_EVENTS: return keep_for_later(r, c);
     case CAPTURE_END: read_end(r, b); break;
+    case CAPTURE_SEGMENT: read_segment(r, b); break;
+    case CAPTURE_NODES: status = read_nodes(r, b); break;
     case CAPTURE_NAMES:
     case CAPTURE_ARGS:
     case CAPTURE_TRACKS:
@@ -415,15 +485,11 @@ static hd_status read_kept(reader *r, uint64_t offset)
     return status == HD_OK && c.payload.failed ? damaged_chunk(r, &c) : status;
 }
 
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 static hd_status note_losses(reader *r)
 {
     r->missing = larger(r->missing, r->all_lost);
-    if (r->all_written > r->seen) r->missing = larger(r->missing, r->all_written - r->seen);
+    uint64_t here = r->seen > UINT64_MAX - r->aged.written ? UINT64_MAX : r->seen + r->aged.written;
+    if (r->all_written > here) r->missing = larger(r->missing, r->all_written - here);
     r->refused = larger(r->refused, r->all_refused);
     r->evicted = larger(r->evicted, r->all_evicted);
     HD_TRY(note(r, "capture.bytes-skipped", HD_LEDGER_REPAIR, r->skipped_bytes, r->skipped_at));
@@ -431,8 +497,22 @@ static hd_status note_losses(reader *r)
     HD_TRY(note(r, "capture.names-lost", HD_LEDGER_LOSS, capture_lists_lost(r->context.lists), HD_OFFSET_NONE));
     HD_TRY(note(r, "capture.dropped-newest", HD_LEDGER_LOSS, r->refused, HD_OFFSET_NONE));
     HD_TRY(note(r, "capture.dropped-oldest", HD_LEDGER_LOSS, r->evicted, HD_OFFSET_NONE));
+    HD_TRY(note(r, "capture.aged-out", HD_LEDGER_NOTE, r->aged.events, HD_OFFSET_NONE));
     HD_TRY(note(r, "capture.dropped-nested", HD_LEDGER_LOSS, r->nested, HD_OFFSET_NONE));
     return note_end(r);
+}
+
+/* What was before is gone, so it was neither busy nor idle. */
+static hd_status declare_window(reader *r)
+{
+    hd_ident pid = {HD_IDENT_NUMBER, capture_number_text(r->builder, r->pid)},
+             tid = {HD_IDENT_NUMBER, capture_number_text(r->builder, HD_CAPTURE_WINDOWS_TID)};
+    if (!r->aged.written) return HD_OK;
+    uint32_t track = hd_builder_track(r->builder, pid, tid, false);
+    if (track == HD_NONE) return HD_NOMEM(r->err);
+    hd_builder_name_track(r->builder, track, hd_builder_intern_text(r->builder, HD_CAPTURE_WINDOWS_NAME));
+    return capture_rows_add_slice(r->rows, track, "kept", HD_CAPTURE_WINDOWS_CATEGORY, r->aged.from_ns,
+                                  r->aged.until_ns, r->err);
 }
 
 static hd_status read_chunks(reader *r)
@@ -447,6 +527,7 @@ static hd_status read_chunks(reader *r)
         if (r->options->progress) r->options->progress(r->options->progress_user, r->events[i], r->file.size);
     }
     HD_TRY(give_silent_tracks(r));
+    HD_TRY(declare_window(r));
     return note_losses(r);
 }
 
@@ -477,6 +558,7 @@ hd_status capture_read(hd_builder *builder, hd_input *input, const hd_read_optio
     free(r.threads);
     free(r.by_number);
     free(r.track_owners);
+    free(r.aged.depths);
     hd_window_deinit(&r.window);
     hd_pieces_close(&r.file);
     return status;

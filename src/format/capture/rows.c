@@ -368,6 +368,18 @@ hd_status capture_rows_add(capture_rows *rows, uint32_t track, const capture_eve
     return add_row(rows, track, event, err);
 }
 
+hd_status capture_rows_add_slice(capture_rows *rows, uint32_t track, const char *name, const char *category,
+                                 int64_t start_ns, int64_t end_ns, hd_error *err)
+{
+    hd_row row = hd_row_of(HD_KIND_SLICE, 'X');
+    row.track = track;
+    row.start_ns = start_ns;
+    row.duration_ns = end_ns - start_ns;
+    row.name = hd_builder_intern_text(rows->builder, name);
+    row.category = hd_builder_intern_text(rows->builder, category);
+    return hd_rows_out_add(&rows->out, &row, rows->values, err);
+}
+
 hd_status capture_rows_finish(capture_rows *rows, hd_error *err)
 {
     HD_TRY(release_waits(rows, err));

@@ -137,6 +137,8 @@ static void do_release(unsigned n)
     for (unsigned i = 0; i < n && kept_first < kept_end; i++) check(cuMemFree_v2(kept[kept_first++]), "cuMemFree");
 }
 
+static unsigned pause_ms; /* behind each launch of a graph */
+
 static void do_graph(unsigned nodes, unsigned launches)
 {
     double_graph *graph;
@@ -152,6 +154,7 @@ static void do_graph(unsigned nodes, unsigned launches)
         emitted_begin(EMITTED_KERNELS, nodes);
         check(i & 1 ? cudaGraphLaunch(exec, NULL) : cuGraphLaunch(exec, NULL), "cuGraphLaunch");
         emitted_end(EMITTED_KERNELS, nodes);
+        if (pause_ms) usleep(pause_ms * 1000);
     }
     check(cuCtxSynchronize(), "cuCtxSynchronize");
     check(cuGraphExecDestroy(exec), "cuGraphExecDestroy");
@@ -475,6 +478,7 @@ static bool do_cuda_word(const char *word, unsigned a, unsigned second)
     if (strcmp(word, "alloc") == 0) return do_alloc(a), true;
     if (strcmp(word, "keep") == 0) return do_keep(a), true;
     if (strcmp(word, "release") == 0) return do_release(a), true;
+    if (strcmp(word, "pause") == 0) return pause_ms = a, true;
     if (strcmp(word, "graph") == 0) return do_graph(a, second), true;
     if (strcmp(word, "capture") == 0) return do_capture(a), true;
     if (strcmp(word, "threads") == 0) return do_threads(a, second), true;

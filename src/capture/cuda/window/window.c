@@ -84,7 +84,7 @@ static hd_session_record marker(window_state *w, hd_session_kind kind, int64_t t
     if (!w->track) {
         w->track = hd_session_track(session, &(hd_session_track_info){.kind = HD_SESSION_TRACK_THREAD,
                                                                       .number = HD_CAPTURE_WINDOWS_TID,
-                                                                      .name = "capture windows"});
+                                                                      .name = HD_CAPTURE_WINDOWS_NAME});
         w->category = hd_session_intern(session, HD_CAPTURE_WINDOWS_CATEGORY);
     }
     snprintf(name, sizeof name, "window %llu (%s)", (unsigned long long)w->count, last_span(w)->opened_by);

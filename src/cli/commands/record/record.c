@@ -21,10 +21,10 @@ enum { WAIT_COMMAND, WAIT_ALL };
 
 struct record_options {
     const char *output, *recover, *library, *tool, *summary;
-    const char *delay, *duration, *steps, *step_name, *budget;
+    const char *delay, *duration, *steps, *step_name, *budget, *keep_last, *on_stall;
     bool no_stacks, python, memory, no_nvtx, trigger, no_symbolize, keep, strict, check, kernel;
     int graph, policy, wait;
-    uint64_t memory_limit, threads;
+    uint64_t memory_limit, threads, pid;
     cli_texts uprobes;
     const char *folded;
     bool uprobe_returns;
@@ -78,6 +78,33 @@ static int parse_budget(cli_run *run, double *out, const struct record_options *
     return CLI_OK;
 }
 
+/* "30s": what is kept of the end. */
+static int parse_kept(cli_run *run, hd_record_options *out, const struct record_options *o)
+{
+    const int64_t least = 1000000000, most = INT64_C(86400) * least;
+    int status = parse_duration(run, &out->keep_last_ns, "--keep-last", o->keep_last);
+    if (status == CLI_OK) status = parse_duration(run, &out->on_stall_ns, "--on-stall", o->on_stall);
+    if (status != CLI_OK) return status;
+    if (o->on_stall && !o->keep_last)
+        return cli_usage_error(run, "--on-stall writes out what --keep-last keeps, and there is none");
+    if (!o->keep_last) return CLI_OK;
+    if (out->keep_last_ns < least || out->keep_last_ns > most)
+        return cli_usage_error(run, "--keep-last: from 1s to 24h, such as 30s");
+    if (o->on_stall && out->on_stall_ns < least)
+        return cli_usage_error(run, "--on-stall: a second or more, such as 60s");
+    const char *other = o->steps           ? "steps"
+                        : o->step_name     ? "step-name"
+                        : o->trigger       ? "trigger"
+                        : o->duration      ? "duration"
+                        : o->budget        ? "budget"
+                        : o->memory        ? "memory"
+                        : o->kernel        ? "kernel"
+                        : o->uprobes.count ? "uprobe"
+                                           : NULL;
+    if (other) return cli_usage_error(run, "--keep-last keeps the last events, which --%s does not allow", other);
+    return CLI_OK;
+}
+
 /* Refuses options without effect: those of libheddle-cuda where it is left out, those of heddle's own capture where
  * another tool runs the command. With --recover, nothing runs. */
 static int check_ignored(cli_run *run)
@@ -95,9 +122,10 @@ static int check_ignored(cli_run *run)
         {o->graph != 0, CUDA, "graph"},
         {o->policy != 0, CUDA, "policy"},
         {o->delay, CUDA, "delay"},
-        {o->duration, CUDA, "duration"},
+        {o->duration && !o->pid, CUDA, "duration"},
         {o->steps || o->step_name, CUDA, "steps"},
         {o->budget, CUDA, "budget"},
+        {o->keep_last, CUDA, "keep-last"},
         {o->no_stacks, RUN, "no-stacks"},
         {o->no_symbolize, ALSO, "no-symbolize"},
         {o->keep, ALSO, "keep"},
@@ -107,9 +135,13 @@ static int check_ignored(cli_run *run)
         {o->kernel, RUN, "kernel"},
         {o->recover, ALSO, "recover"},
         {o->uprobes.count != 0, ALSO, "uprobe"},
+        {o->pid != 0, RUN, "pid"},
     };
-    bool no_cuda = o->uprobes.count && !o->library;
-    if (o->uprobe_stacks && !o->uprobes.count)
+    bool no_cuda = (o->uprobes.count && !o->library) || o->pid;
+    if (o->pid && (o->library || o->wait))
+        return cli_usage_error(run, "--%s is of running a command, and --pid runs none",
+                               o->library ? "library" : "wait");
+    if (o->uprobe_stacks && !o->uprobes.count && !o->pid)
         return cli_usage_error(run, "--uprobe-stacks says how, and --uprobe which functions");
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
         if (own[i].set && o->tool)
@@ -118,8 +150,9 @@ static int check_ignored(cli_run *run)
         if (own[i].set && own[i].of != ALSO && o->recover)
             return cli_usage_error(run, "--%s is of running a command, and --recover runs none", own[i].name);
         if (own[i].set && own[i].of == CUDA && no_cuda)
-            return cli_usage_error(
-                run, "--%s is of libheddle-cuda.so, which --uprobe leaves out unless --library names it", own[i].name);
+            return cli_usage_error(run, "--%s is of libheddle-cuda.so, which %s", own[i].name,
+                                   o->pid ? "--pid cannot put into a program that runs"
+                                          : "--uprobe leaves out unless --library names it");
     }
     return CLI_OK;
 }
@@ -155,6 +188,7 @@ static int fill_options(cli_run *run, hd_record_options *out)
     if (status == CLI_OK) status = parse_duration(run, &out->duration_ns, "--duration", o->duration);
     if (status == CLI_OK) status = check_steps(run, o->steps);
     if (status == CLI_OK) status = parse_budget(run, &out->budget, o);
+    if (status == CLI_OK) status = parse_kept(run, out, o);
     if (status == CLI_OK && o->summary) status = job_check_output(run, o->summary);
     if (status != CLI_OK) return status;
     if (o->no_stacks && o->python)
@@ -204,11 +238,14 @@ static int plan_uprobes(struct record_user *user, hd_record_options *options)
                                 .stacks = o->no_stacks ? HD_UPROBE_NONE : (hd_uprobe_stacks)o->uprobe_stacks,
                                 .returns = o->uprobe_returns,
                                 .stack_bytes = (uint32_t)o->uprobe_stack_bytes};
-    int status = record_uprobe_plan(&user->uprobe, user->run, &o->uprobes, &uprobe, o->strict);
+    static const cli_texts preset = {.items = {"cuda"}, .count = 1};
+    const cli_texts *specs = o->pid && !o->uprobes.count ? &preset : &o->uprobes;
+    int status = record_uprobe_plan(&user->uprobe, user->run, specs, &uprobe, o->strict, (int)o->pid);
     if (status != CLI_OK || !(user->uprobe.plan || o->kernel)) return status;
     options->attach = attach;
     options->detach = detach;
     options->no_cuda = user->uprobe.plan && !o->library;
+    options->pid = (int)o->pid;
     return CLI_OK;
 }
 
@@ -315,8 +352,10 @@ static int record(cli_run *run)
     options.user = &user;
     if (o->recover && o->uprobes.count) return cli_usage_error(run, "--recover runs no command, which --uprobe needs");
     if (o->recover) return recover(run, &options, o->recover);
+    if (o->pid && run->operand_count)
+        return cli_usage_error(run, "--pid records a process that runs, and runs no command");
     status = plan_uprobes(&user, &options);
-    if (status == CLI_OK && run->operand_count == 0)
+    if (status == CLI_OK && run->operand_count == 0 && !o->pid)
         status = cli_usage_error(run, "record needs a command: heddle record -- COMMAND...");
     if (status == CLI_OK) status = run_command(run, &options);
     record_uprobe_deinit(&user.uprobe);
@@ -407,6 +446,18 @@ static const cli_option options[] = {
      .help =
          "record windows of 10 steps again and again, on all ranks the same, so rarely that recording costs at most "
          "P percent of the program's time: 1%"},
+    {.name = "keep-last",
+     .kind = CLI_TEXT,
+     .value = "T",
+     FIELD(keep_last),
+     .help =
+         "a flight recorder: keep only the last T of the run, and a quarter of T more. SIGUSR2 or heddle trigger PID "
+         "also writes what is kept at that moment, as FILE with a number, and recording goes on: 30s"},
+    {.name = "on-stall",
+     .kind = CLI_TEXT,
+     .value = "T",
+     FIELD(on_stall),
+     .help = "with --keep-last, also write it when a process has recorded nothing for this long: 60s"},
     {.name = "trigger",
      .kind = CLI_FLAG,
      FIELD(trigger),
@@ -477,6 +528,15 @@ static const cli_option options[] = {
      .value = "FILE",
      FIELD(folded),
      .help = "also write their stacks as extended folded text"},
+    {.name = "pid",
+     .kind = CLI_COUNT,
+     .value = "PID",
+     .min = 1,
+     .max = INT32_MAX,
+     FIELD(pid),
+     .help =
+         "record this process, which runs already, by --uprobe (cuda unless given), until it ends, for --duration, or "
+         "until Ctrl-C. It is not stopped"},
     {.name = "kernel",
      .kind = CLI_FLAG,
      FIELD(kernel),
@@ -526,8 +586,11 @@ const cli_command cmd_record = {
             {"mpirun -n 4 heddle record -o 'job-rank{rank}.heddle' -- ./simulation",
              "a trace of each rank of an MPI job"},
             {"heddle record --budget 1% -o train.heddle -- python train.py", "a whole run, at 1 % of its time at most"},
+            {"heddle record --keep-last 30s --on-stall 60s python train.py", "the last 30 s before the end or a stall"},
             {"heddle record --delay 60s --duration 5s ./server", "five seconds, a minute after the start"},
             {"heddle record --uprobe cuda --folded launches.folded python train.py", "launch stacks, without CUPTI"},
+            {"sudo heddle record --pid 4711 --duration 10s",
+             "launches of a program that runs already, with their stacks"},
             {"sudo heddle record --kernel ./server", "events of the system next to those of the GPU, on one clock"},
             {"heddle record --with rocprofv3 -o run.heddle ./simulation", "on an AMD GPU, by AMD's tool"},
             {"heddle record --check", "which ways to capture are available here, and what to do for the others"},

@@ -10,7 +10,7 @@
 /* Wrong names are a usage error, since the command has not run yet. Missing permissions are reported when a probe is
  * tried, and the command runs anyway, except with --strict. */
 int record_uprobe_plan(record_uprobe *uprobe, cli_run *run, const cli_texts *specs, const hd_uprobe_options *options,
-                       bool strict)
+                       bool strict, int pid)
 {
     uprobe->options = *options;
     bool is_alone = options->returns || options->stacks == HD_UPROBE_FRAMES || options->stack_bytes;
@@ -20,8 +20,10 @@ int record_uprobe_plan(record_uprobe *uprobe, cli_run *run, const cli_texts *spe
     if (options->stack_bytes % 8) return cli_usage_error(run, "--uprobe-stack-bytes: a multiple of 8");
     if (options->folded && options->stacks == HD_UPROBE_NONE)
         return cli_usage_error(run, "--folded is text of stacks, and --uprobe-stacks none takes none");
-    if (run->operand_count == 0) return CLI_OK;
-    hd_status status = hd_uprobe_plan_new(&uprobe->plan, run->operands, &run->err);
+    if (run->operand_count == 0 && !pid) return CLI_OK;
+    uprobe->options.is_running = pid != 0;
+    hd_status status = pid ? hd_uprobe_plan_of_process(&uprobe->plan, pid, &run->err)
+                           : hd_uprobe_plan_new(&uprobe->plan, run->operands, &run->err);
     for (size_t i = 0; i < specs->count && status == HD_OK; i++) {
         status = hd_uprobe_plan_add(uprobe->plan, specs->items[i], &run->err);
         if (status != HD_OK) hd_error_add_cause(&run->err, "--uprobe %.120s", specs->items[i]);
@@ -61,7 +63,7 @@ void record_uprobe_print(const record_uprobe *uprobe, cli_run *run)
                 hd_text_count(a, s->unprobed), s->unprobed == 1 ? "" : "s");
     if (!s->targets && s->unprobed) return;
     if (!s->targets) {
-        cli_say(&p, "heddle: uprobes: the command and what it started had none of these functions\n");
+        cli_say(&p, "heddle: uprobes: the program and what it started had none of these functions\n");
         return;
     }
     cli_say(&p, "heddle: uprobes: %s call%s of %s function%s", hd_text_count(a, s->calls), s->calls == 1 ? "" : "s",

@@ -14,9 +14,9 @@ typedef struct record_uprobe {
     bool was_attached;
 } record_uprobe;
 
-/* Finds the functions. An exit status. */
+/* Finds the functions; pid: in a process that runs, 0: in the command. An exit status. */
 int record_uprobe_plan(record_uprobe *uprobe, cli_run *run, const cli_texts *specs, const hd_uprobe_options *options,
-                       bool strict);
+                       bool strict, int pid);
 /* As hd_record_attach and hd_record_detach, of a record_uprobe. */
 hd_status record_uprobe_attach(record_uprobe *uprobe, int pid, const char *parts, hd_error *err);
 hd_status record_uprobe_detach(record_uprobe *uprobe, hd_error *err);
