@@ -52,7 +52,7 @@ MAY_USE = {
     "cli": set(),
 }
 # Within these layers each room stands for itself, but may use the layer's own files, and these rooms.
-ROOMS = {"format": {"pickle", "repair", "sqlite", "tracepoint"}, "pass": {"copy"}, "report": {"gpu", "clocks"}}
+ROOMS = {"format": {"mapped", "pickle", "repair", "sqlite", "tracepoint"}, "pass": {"copy"}, "report": {"gpu", "clocks"}}
 # Of these layers the rooms in order: each may include those before it, and those of its own line.
 ORDERED = {"view": ["write", "rows", "scene", "search tile select fidelity", "queries", "derive", "event", "session ranks sql", "route", "server", "engine"]}
 FILES_MOST = 30 # of a folder of src, so that a reader can look over it

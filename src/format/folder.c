@@ -1,7 +1,7 @@
 /* folder.c - chooses the file of a folder to read
  *
  * Archives of folders are those of OTF2, whether this build reads them or not. Files of a format with several files per
- * folder (XPlane) are read together.
+ * folder (XPlane) are read together. Any other folder with one trace is that trace.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -32,10 +32,40 @@ static bool is_of_perf(const char *folder)
     return is;
 }
 
-/* Describes a folder without an archive, and suggests which file to name. */
-static hd_status say_what_to_name(const char *folder, size_t traces, const char *example, hd_error *err)
+/* A file of a format without an extension, as the dumps of PyTorch's flight recorder, is known by its content. */
+static bool is_nameless_trace(const char *folder, const char *name)
 {
+    char *path;
+    if (asprintf(&path, "%s/%s", folder, name) < 0) return false;
+    const hd_format_info *format = hd_format_of_file(path);
+    free(path);
+    return format && !*format->extensions;
+}
+
+/* The files that are named as traces or, if none is, those that are traces without an extension; the first by name. */
+static size_t count_traces(char *first, size_t room, const char *folder)
+{
+    size_t traces = 0;
+    for (int nameless = 0; nameless < 2 && traces == 0; nameless++) {
+        DIR *entries = opendir(folder);
+        if (!entries) return 0;
+        for (struct dirent *entry; (entry = readdir(entries)) != NULL;) {
+            const char *name = entry->d_name;
+            const size_t size = strlen(name);
+            if (size >= room || *name == '.' || hd_format_is_extension_of_any(name) == nameless) continue;
+            if (nameless && !is_nameless_trace(folder, name)) continue;
+            if (traces++ == 0 || strcmp(name, first) < 0) memcpy(first, name, size + 1);
+        }
+        closedir(entries);
+    }
+    return traces;
+}
+
+hd_status hd_folder_find_only(char **out, const char *folder, hd_error *err)
+{
+    char first[256] = "";
     const hd_lookalike *like = hd_lookalike_named(folder);
+    *out = NULL;
     if (like && like->advice)
         return hd_error_set(err, HD_ERR_FORMAT, folder, HD_OFFSET_NONE, "a folder that looks like %s: %s", like->what,
                             like->advice);
@@ -45,21 +75,17 @@ static hd_status say_what_to_name(const char *folder, size_t traces, const char 
             "a folder of perf, whose samples are in several files: `perf script -i %s > FILE.perf` makes "
             "text of it that can be read",
             folder);
+    const size_t traces = count_traces(first, sizeof first, folder);
+    if (traces == 1) return asprintf(out, "%s/%s", folder, first) < 0 ? HD_NOMEM(err) : HD_OK;
     if (traces == 0)
-        return hd_error_set(
-            err, HD_ERR_FORMAT, folder, HD_OFFSET_NONE,
-            "a folder is read if it holds an OTF2 archive or CSVs of rocprofv3; there is no *.otf2 in this "
-            "one, no such CSV, and no file that is named as a trace");
-    if (traces == 1)
         return hd_error_set(err, HD_ERR_FORMAT, folder, HD_OFFSET_NONE,
-                            "a folder is read if it holds an OTF2 archive; there is no *.otf2 in this one. Name its "
-                            "trace: %s/%s",
-                            folder, example);
+                            "this folder has no OTF2 archive (*.otf2), no CSVs of rocprofv3, no dump of a flight "
+                            "recorder, and no file that is named as a trace");
     return hd_error_set(
         err, HD_ERR_FORMAT, folder, HD_OFFSET_NONE,
-        "a folder is read if it holds an OTF2 archive; there is no *.otf2 in this one. %zu of its files "
-        "are named as traces, as %s: name them, as %s/*%s",
-        traces, example, folder, strchr(example, '.') ? strchr(example, '.') : "");
+        "%zu files of this folder are traces: name the one to read, as %s/%s, or read them as the ranks of a "
+        "job: `heddle report job %s`",
+        traces, folder, first, folder);
 }
 
 bool hd_folder_is_archive(const char *name)
@@ -72,29 +98,20 @@ bool hd_folder_is_archive(const char *name)
 hd_status hd_folder_find_archive(char **out, const char *folder, hd_error *err)
 {
     DIR *entries = opendir(folder);
-    size_t count = 0, traces = 0;
-    char example[256] = "";
+    size_t count = 0;
     *out = NULL;
     if (!entries) return hd_error_set(err, HD_ERR_IO, folder, HD_OFFSET_NONE, "cannot be opened: %s", strerror(errno));
     for (struct dirent *entry; (entry = readdir(entries)) != NULL;) {
-        size_t size = strlen(entry->d_name);
-        if (!hd_folder_is_archive(entry->d_name)) {
-            if (size >= sizeof example || !hd_format_is_extension_of_any(entry->d_name)) continue;
-            if (traces++ == 0 || strcmp(entry->d_name, example) < 0) memcpy(example, entry->d_name, size + 1);
-            continue;
-        }
-        if (count++) continue;
-        *out = malloc(strlen(folder) + size + 2);
-        if (*out) sprintf(*out, "%s/%s", folder, entry->d_name);
+        if (!hd_folder_is_archive(entry->d_name) || count++) continue;
+        if (asprintf(out, "%s/%s", folder, entry->d_name) < 0) *out = NULL;
     }
     closedir(entries);
+    if (count == 0) return HD_END;
     if (count == 1) return *out ? HD_OK : HD_NOMEM(err);
     free(*out);
     *out = NULL;
-    if (count)
-        return hd_error_set(err, HD_ERR_FORMAT, folder, HD_OFFSET_NONE,
-                            "%zu archives (*.otf2) are in this folder: name the one to read", count);
-    return say_what_to_name(folder, traces, example, err);
+    return hd_error_set(err, HD_ERR_FORMAT, folder, HD_OFFSET_NONE,
+                        "%zu archives (*.otf2) are in this folder: name the one to read", count);
 }
 
 /* ---- lists ---- */

@@ -116,9 +116,12 @@ hd_status hd_format_read(hd_trace **out, hd_input *input, const hd_read_options 
 bool hd_format_is_nsys_report(const char *path);
 hd_status hd_format_read_nsys_report(hd_trace **out, const char *path, const hd_read_options *options, hd_error *err);
 
-/* folder.c: the one archive of a folder, as FOLDER/NAME; the caller frees *out. Errors: FORMAT: there is none, or
+/* folder.c: the one archive of a folder, as FOLDER/NAME; the caller frees *out. HD_END: there is none. Errors: FORMAT:
  * several; IO; MEMORY. */
 hd_status hd_folder_find_archive(char **out, const char *folder, hd_error *err);
+/* The only file of a folder that is named as a trace or, if none is, the only one that is of a format without an
+ * extension; the caller frees *out. Errors: FORMAT: none, or several, with what to name; MEMORY. */
+hd_status hd_folder_find_only(char **out, const char *folder, hd_error *err);
 /* The files of a folder whose names end so, sorted; free with hd_folder_list_free. A folder with a subfolder `runs` and
  * no such files means its only run. Errors: FORMAT: several runs; MEMORY. */
 hd_status hd_folder_list(char ***out, size_t *out_count, const char *folder, const char *extension, const char *runs,

@@ -234,12 +234,12 @@ hd_status hd_format_read(hd_trace **out, hd_input *input, const hd_read_options 
     return status;
 }
 
-static hd_status read_archive(hd_trace **out, const char *archive, const hd_read_options *options, hd_error *err)
+static hd_status read_file_of(hd_trace **out, const char *file, const hd_read_options *options, hd_error *err)
 {
     struct stat info;
-    if (stat(archive, &info) == 0 && S_ISDIR(info.st_mode)) /* no nested folders, which could recurse for ever */
-        return hd_error_set(err, HD_ERR_FORMAT, archive, HD_OFFSET_NONE, "is a folder, not the file of an archive");
-    return hd_trace_read(out, archive, options, err);
+    if (stat(file, &info) == 0 && S_ISDIR(info.st_mode)) /* no nested folders, which could recurse for ever */
+        return hd_error_set(err, HD_ERR_FORMAT, file, HD_OFFSET_NONE, "is a folder, not a file of one");
+    return hd_trace_read(out, file, options, err);
 }
 
 /* By the first format that finds its files in the folder; HD_END: none does. */
@@ -263,20 +263,18 @@ static hd_status read_loose_files(hd_trace **out, const char *folder, const hd_r
     return HD_END;
 }
 
+/* Its archive; else what a format finds in it; else its only trace. */
 static hd_status read_folder(hd_trace **out, const char *folder, const hd_read_options *options, hd_error *err)
 {
-    char *archive;
-    hd_error none = {0};
-    hd_status status = hd_folder_find_archive(&archive, folder, &none);
-    if (status == HD_ERR_FORMAT) {
-        hd_status loose = read_loose_files(out, folder, options, err);
-        if (loose != HD_END) return loose;
+    char *file;
+    hd_status status = hd_folder_find_archive(&file, folder, err);
+    if (status == HD_END) {
+        status = read_loose_files(out, folder, options, err);
+        if (status != HD_END) return status;
+        status = hd_folder_find_only(&file, folder, err);
     }
-    if (status == HD_OK)
-        status = read_archive(out, archive, options, err);
-    else if (err)
-        *err = none;
-    free(archive);
+    if (status == HD_OK) status = read_file_of(out, file, options, err);
+    free(file);
     return status;
 }
 

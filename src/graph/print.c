@@ -5,23 +5,13 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "base/json/write.h"
 #include "base/memory/large.h"
 #include "base/options.h"
 #include "base/sorted.h"
-#include "heddle/analysis/graph.h"
+#include "graph/print.h"
 #include "trace/event.h"
 
 enum { NAME_BYTES = 60, FLUSH_BYTES = 1 << 16, NEAR_MAX = 254 };
-
-typedef struct printer {
-    const hd_graph *g;
-    hd_sink sink;
-    hd_status status;
-    hd_json_out text;
-    uint8_t *near; /* by node: distance in edges from the selected nodes, plus 1; 0: not printed */
-    uint32_t *box; /* by node: the first node of its box */
-} printer;
 
 /* ---- what is printed ---- */
 
@@ -30,7 +20,7 @@ static bool is_in_window(const hd_graph *g, uint32_t node, const hd_graph_view *
     return !view->has_window || (g->starts[node] < view->until_ns && g->ends[node] >= view->from_ns);
 }
 
-static void spread(printer *p, const hd_graph_view *view, unsigned distance)
+static void spread(graph_printer *p, const hd_graph_view *view, unsigned distance)
 {
     const hd_graph *g = p->g;
     for (uint32_t n = 0; n < g->node_count; n++) {
@@ -44,7 +34,7 @@ static void spread(printer *p, const hd_graph_view *view, unsigned distance)
     }
 }
 
-static hd_status choose(printer *p, const hd_graph_view *view, hd_error *err)
+static hd_status choose(graph_printer *p, const hd_graph_view *view, hd_error *err)
 {
     bool any = !view->has_around;
     p->near = hd_large_zeroed((size_t)p->g->node_count + 1, sizeof *p->near, UINT64_MAX);
@@ -64,7 +54,7 @@ static hd_status choose(printer *p, const hd_graph_view *view, hd_error *err)
 
 /* ---- pieces of text ---- */
 
-static void flush(printer *p, size_t least)
+static void flush(graph_printer *p, size_t least)
 {
     if (p->text.size < least || !p->text.size) return;
     if (p->status == HD_OK && p->text.failed) p->status = HD_ERR_MEMORY;
@@ -72,8 +62,8 @@ static void flush(printer *p, size_t least)
     p->text.size = 0;
 }
 
-static void say(printer *p, const char *format, ...) HD_PRINTF(2, 3);
-static void say(printer *p, const char *format, ...)
+static void say(graph_printer *p, const char *format, ...) HD_PRINTF(2, 3);
+static void say(graph_printer *p, const char *format, ...)
 {
     char text[512];
     va_list args;
@@ -84,7 +74,7 @@ static void say(printer *p, const char *format, ...)
     flush(p, FLUSH_BYTES);
 }
 
-static hd_string name_of(const printer *p, uint32_t node)
+hd_string graph_name_of(const graph_printer *p, uint32_t node)
 {
     static const char gap[] = "(gap)";
     if (p->g->slices[node] == HD_NONE) return (hd_string){gap, sizeof gap - 1};
@@ -103,7 +93,7 @@ static hd_string lane_name(char *room, size_t size, const hd_graph *g, const hd_
 }
 
 /* Writes untrusted text safely, in sequence with `say`. */
-static void say_safe(printer *p, hd_string text)
+static void say_safe(graph_printer *p, hd_string text)
 {
     flush(p, 0);
     if (p->status == HD_OK) p->status = hd_text_write(p->sink, text.data, text.size);
@@ -111,7 +101,7 @@ static void say_safe(printer *p, hd_string text)
 
 /* ---- text ---- */
 
-static uint32_t *order_chosen(size_t *out_count, const printer *p)
+uint32_t *graph_order_printed(size_t *out_count, const graph_printer *p)
 {
     const hd_graph *g = p->g;
     uint32_t *order = hd_large_new((size_t)g->node_count + 1, sizeof *order, UINT64_MAX);
@@ -129,7 +119,7 @@ static uint32_t *order_chosen(size_t *out_count, const printer *p)
     return NULL;
 }
 
-static void say_node(printer *p, uint32_t node)
+static void say_node(graph_printer *p, uint32_t node)
 {
     const hd_graph *g = p->g;
     char start[HD_VALUE_TEXT_BYTES], duration[HD_VALUE_TEXT_BYTES], room[160];
@@ -138,17 +128,17 @@ static void say_node(printer *p, uint32_t node)
     say(p, "#%" PRIu32 "  %s  %s  [", node, start, duration);
     say_safe(p, lane_name(room, sizeof room, g, hd_graph_lane_of(g, node)));
     say(p, "] ");
-    say_safe(p, name_of(p, node));
+    say_safe(p, graph_name_of(p, node));
     HD_GRAPH_EDGES(e, g, node)
         say(p, "%s #%" PRIu32 " %s", e == hd_graph_first_edge(g, node) ? " <-" : ",", hd_graph_edge_from(g, e),
             hd_edge_kind_name(hd_graph_edge_kind(g, e)));
     say(p, "\n");
 }
 
-static hd_status print_text(printer *p, hd_error *err)
+static hd_status print_text(graph_printer *p, hd_error *err)
 {
     size_t count;
-    uint32_t *order = order_chosen(&count, p);
+    uint32_t *order = graph_order_printed(&count, p);
     if (!order) return HD_NOMEM(err);
     for (size_t i = 0; i < count && p->status == HD_OK; i++) say_node(p, order[i]);
     hd_large_free(order);
@@ -157,7 +147,7 @@ static hd_status print_text(printer *p, hd_error *err)
 
 /* ---- JSON ---- */
 
-static void put_json_node(printer *p, const hd_graph_lane *lane, uint32_t node, const char *before)
+static void put_json_node(graph_printer *p, const hd_graph_lane *lane, uint32_t node, const char *before)
 {
     const hd_graph *g = p->g;
     say(p, "%s\n  {\"node\": %" PRIu32 ", \"kind\": \"%s\", \"id\": ", before, node,
@@ -165,7 +155,7 @@ static void put_json_node(printer *p, const hd_graph_lane *lane, uint32_t node, 
     if (g->slices[node] == HD_NONE)
         say(p, "null, \"name\": null");
     else {
-        hd_string name = name_of(p, node);
+        hd_string name = graph_name_of(p, node);
         say(p, "%" PRIu32 ", \"name\": ", g->slices[node]);
         hd_json_put_string(&p->text, name.data, name.size);
     }
@@ -173,7 +163,7 @@ static void put_json_node(printer *p, const hd_graph_lane *lane, uint32_t node, 
         g->ends[node]);
 }
 
-static void print_json(printer *p)
+static void print_json(graph_printer *p)
 {
     const hd_graph *g = p->g;
     const char *before = "";
@@ -210,7 +200,7 @@ static void print_json(printer *p)
 /* ---- for Graphviz ---- */
 
 /* A box ends where a node of another lane waits for it, and before a node that waits for another lane. */
-static bool make_boxes(printer *p)
+static bool make_boxes(graph_printer *p)
 {
     const hd_graph *g = p->g;
     uint8_t *ends = hd_large_zeroed((size_t)g->node_count + 1, sizeof *ends, UINT64_MAX);
@@ -232,7 +222,7 @@ static bool make_boxes(printer *p)
 }
 
 /* It is named after its longest node. Returns the node after it. */
-static uint32_t put_box(printer *p, uint32_t first, uint32_t end)
+static uint32_t put_box(graph_printer *p, uint32_t first, uint32_t end)
 {
     static const char *const colors[HD_NODE_KINDS] = {"white", "lightblue", "khaki", "palegreen", "lightblue", "white"};
     const hd_graph *g = p->g;
@@ -240,7 +230,7 @@ static uint32_t put_box(printer *p, uint32_t first, uint32_t end)
     for (; n < end && p->near[n] && p->box[n] == first; n++) {
         if (g->ends[n] - g->starts[n] > g->ends[longest] - g->starts[longest]) longest = n;
     }
-    hd_string name = name_of(p, longest);
+    hd_string name = graph_name_of(p, longest);
     char label[NAME_BYTES + 3 * HD_VALUE_TEXT_BYTES], duration[HD_VALUE_TEXT_BYTES], more[40] = "";
     if (n - first > 1) snprintf(more, sizeof more, "\nand %" PRIu32 " more", n - first - 1);
     int size = snprintf(label, sizeof label, "%.*s%s\n%s%s", (int)(name.size < NAME_BYTES ? name.size : NAME_BYTES),
@@ -252,7 +242,7 @@ static uint32_t put_box(printer *p, uint32_t first, uint32_t end)
     return n;
 }
 
-static void put_cluster(printer *p, uint32_t l)
+static void put_cluster(graph_printer *p, uint32_t l)
 {
     const hd_graph_lane *lane = &p->g->lanes[l];
     uint32_t end = lane->first_node + lane->node_count;
@@ -275,7 +265,7 @@ static void put_cluster(printer *p, uint32_t l)
     if (is_open) say(p, "  }\n");
 }
 
-static hd_status print_dot(printer *p, hd_error *err)
+static hd_status print_dot(graph_printer *p, hd_error *err)
 {
     static const char *const looks[] = {
         "color=gray", "", "color=blue", "color=purple", "color=red", "color=orange", "color=brown", "color=brown"};
@@ -301,12 +291,13 @@ static hd_status print_dot(printer *p, hd_error *err)
 hd_status hd_graph_print(hd_sink sink, const hd_graph *graph, hd_graph_format format, const hd_graph_view *view,
                          hd_error *err)
 {
-    printer p = {.g = graph, .sink = sink};
+    graph_printer p = {.g = graph, .sink = sink};
     HD_OWN_OPTIONS(hd_graph_view, view, err);
     hd_status status = choose(&p, view, err);
     if (status == HD_OK && format == HD_GRAPH_TEXT) status = print_text(&p, err);
     if (status == HD_OK && format == HD_GRAPH_JSON) print_json(&p);
     if (status == HD_OK && format == HD_GRAPH_DOT) status = print_dot(&p, err);
+    if (status == HD_OK && format == HD_GRAPH_EXECUTION_TRACE) status = graph_print_execution_trace(&p, err);
     flush(&p, 0);
     free(p.text.data);
     hd_large_free(p.near);

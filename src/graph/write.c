@@ -104,7 +104,11 @@ hd_status hd_graph_write(const char *path, const hd_graph *graph, const hd_graph
     static const struct {
         const char *end;
         hd_graph_format format;
-    } formats[] = {{".txt", HD_GRAPH_TEXT}, {".json", HD_GRAPH_JSON}, {".dot", HD_GRAPH_DOT}, {".gv", HD_GRAPH_DOT}};
+    } formats[] = {{".txt", HD_GRAPH_TEXT},
+                   {".json", HD_GRAPH_JSON},
+                   {".dot", HD_GRAPH_DOT},
+                   {".gv", HD_GRAPH_DOT},
+                   {".et", HD_GRAPH_EXECUTION_TRACE}};
     size_t size = strlen(path);
     uint64_t bytes;
     if (hd_ends_with(path, size, ".svg")) return write_picture(path, graph, view, err);
@@ -112,5 +116,5 @@ hd_status hd_graph_write(const char *path, const hd_graph *graph, const hd_graph
         if (hd_ends_with(path, size, formats[i].end))
             return write_graph(path, graph, formats[i].format, view, &bytes, err);
     }
-    return hd_error_set(err, HD_ERR_ARGUMENT, path, HD_OFFSET_NONE, "is none of .txt, .json, .dot, .gv, .svg");
+    return hd_error_set(err, HD_ERR_ARGUMENT, path, HD_OFFSET_NONE, "is none of .txt, .json, .dot, .gv, .svg, .et");
 }

@@ -154,9 +154,10 @@ def check(program, path, work, of, go):
         raise Failure(f"{of}: the profile of OpenTelemetry has something else")
     if not stacks:
         return 0
-    heddle(program, "flame", "-q", "-o", again, made)
-    if again.read_bytes() != folded.read_bytes():
-        raise Failure(f"{of}: read back it has other stacks")
+    for written in (made, work / "flame.otlp.gz"):
+        heddle(program, "flame", "-q", "-o", again, written)
+        if again.read_bytes() != folded.read_bytes():
+            raise Failure(f"{of}: {written.name}, read back, has other stacks")
     if go:
         raw = subprocess.run([go, "tool", "pprof", "-raw", str(made)], capture_output=True, text=True,
                              env={**os.environ, "GOFLAGS": "-mod=mod", "GOTOOLCHAIN": "local"})

@@ -41,6 +41,7 @@ static const importer importers[] = {
     {"ftrace", ".ftrace", 3, 13, "*", 12},    /* half a line may be none */
     {"gecko", ".json", 1, 3, "processed", 2}, /* one column may be cut where others are whole */
     {"nsys", ".sqlite", 100, 997},
+    {"otlp", ".otlp", 1, 1},
     {"perfdata", ".data", 3, 3, "bad-zero-size", 1}, /* behind damage a cut record is none to go on with */
     {"pprof", ".pprof", 1, 1},
     {"rocpd", ".db", 100, 997},

@@ -1,8 +1,7 @@
 /* walk.c - a message read by a table */
 #include "base/protobuf/walk.h"
 
-/* The remaining bytes of a field that claims to be longer than its message. */
-static bool take_rest(hd_proto_field *out, const hd_proto_reader *message)
+bool hd_proto_take_rest(hd_proto_field *out, const hd_proto_reader *message)
 {
     uint64_t tag, size;
     size_t at = message->at;
@@ -35,6 +34,6 @@ hd_status hd_proto_walk(void *out, hd_proto_reader *message, const hd_proto_sche
         }
         head->seen |= UINT64_C(1) << (f.tag >> 3);
     }
-    if (!message->failed || !take_rest(&f, message) || f.tag >= schema->count) return HD_OK;
+    if (!message->failed || !hd_proto_take_rest(&f, message) || f.tag >= schema->count) return HD_OK;
     return schema->members[f.tag].put == HD_PUT_EACH ? each(user, &f) : HD_OK;
 }

@@ -63,6 +63,10 @@ typedef struct hd_proto_schema {
 /* Called for fields of HD_PUT_EACH. Any status but HD_OK ends the walk. */
 typedef hd_status hd_proto_each(void *user, const hd_proto_field *field);
 
+/* After hd_proto_next failed: the remaining bytes of a field that claims to be longer than its message, `value` is the
+ * number of those missing. false: another damage, or a tag of several bytes. */
+bool hd_proto_take_rest(hd_proto_field *out, const hd_proto_reader *message);
+
 /* Reads all fields of `message` into the struct `out`, which the caller has filled with zeros or defaults. If the
  * message is cut off, or its last field claims to be longer than it is, message->failed is set; a cut last field of
  * HD_PUT_EACH is passed on anyway, so that its complete parts are read, with the number of missing bytes in `value`,

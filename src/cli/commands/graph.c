@@ -35,7 +35,8 @@ static const cli_option options[] = {
      .kind = CLI_TEXT,
      .value = "FILE",
      FIELD(output),
-     .help = "write .txt, .json, .dot (formats text, --json, dot), or .svg: a picture, by Graphviz"},
+     .help = "write .txt, .json, .dot (formats text, --json, dot), .svg: a picture, by Graphviz, or .et: a Chakra "
+             "execution trace, for simulators such as ASTRA-sim"},
     {.name = "format",
      .letter = 'f',
      .kind = CLI_CHOICE,
@@ -237,6 +238,7 @@ const cli_command cmd_graph = {
         (const cli_example[]){
             {"heddle graph trace.json", "how many nodes and edges, and what is missing"},
             {"heddle graph --steps 3 -o step.svg trace.json", "a step as a picture, by Graphviz"},
+            {"heddle graph -o rank0.et trace.json", "the graph as a Chakra execution trace"},
             {"heddle graph --format text --around 1042 --depth 3 trace.json", "what an event waited for"},
             {0},
         },

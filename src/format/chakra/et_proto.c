@@ -201,12 +201,16 @@ static bool take_attribute(chakra_reader *r, chakra_node *node, const hd_proto_f
             fine &= put_list(&out, r, sort, &f);
     }
     fine &= !message.failed && !out.failed;
-    if (fine && text.data) {
+    if (fine && text.data && hd_json_span_is(name, "cat")) {
+        node->category = hd_args_intern(&r->args, (const char *)text.data, text.size);
+    } else if (fine && text.data) {
         const uint32_t key_id = hd_args_intern(&r->args, name.data, name.size);
         hd_args_add(&r->args, key_id, HD_ARG_STRING, hd_args_intern(&r->args, (const char *)text.data, text.size),
                     HD_SCOPE_ARGS);
+    }
+    if (text.data) {
         free(out.data);
-        return true;
+        return fine;
     }
     static const char padding[HD_JSON_PADDING];
     size_t size = out.size;

@@ -140,7 +140,7 @@ static hd_status read_mapping(pprof_profile *p, const attributes *all, cursor li
         take_word(&long_form); /* inode */
         line = long_form;
     }
-    pprof_mapping *m = pprof_add_mapping(p);
+    hd_mapping *m = hd_mappings_add(&p->mappings);
     if (!m) return HD_NOMEM(p->err);
     m->start = start;
     m->end = end;
@@ -163,7 +163,7 @@ static hd_status read_mappings(pprof_profile *p, cursor text)
         if (line.at == line.end || *line.at == '#' || is_map_title(line)) continue;
         if (!take_attribute(&all, line)) HD_TRY(read_mapping(p, &all, line));
     }
-    pprof_sort_mappings(p);
+    hd_mappings_sort(&p->mappings);
     return HD_OK;
 }
 
@@ -186,7 +186,8 @@ static hd_status add_stack(pprof_profile *p, const stack *s, const int64_t *valu
     uint32_t node = HD_STACK_NONE;
     hd_frame_kind kind;
     for (size_t i = s->count; i-- > 0;) {
-        uint32_t name = pprof_name_address(p, &kind, s->at[i], pprof_find_mapping(p, s->at[i]));
+        uint32_t name =
+            hd_mappings_name(&p->mappings, &kind, &p->samples, s->at[i], hd_mappings_find(&p->mappings, s->at[i]));
         node = hd_stacks_push(p->samples.stacks, node, name, kind);
     }
     if (node == HD_NONE) return HD_NOMEM(p->err);

@@ -1,6 +1,6 @@
 /* pprof.h - profiles of pprof: stacks with values
  *
- *     protobuf (proto.c) ──┐                                  ┌──> names of addresses (address.c)
+ *     protobuf (proto.c) ──┐                                  ┌──> names of addresses (format/mapped)
  *     text, CPU (legacy.c) ┴──> profile (profile.c): samples ─┴──> metadata
  *
  * In: the bytes of a file. Out: samples of a builder, one for each value. Begin with proto.c.
@@ -9,10 +9,9 @@
 #define HD_FORMAT_PPROF_PPROF_H
 
 #include "base/json/write.h"
-#include "base/map.h"
 #include "base/memory/arena.h"
 #include "base/protobuf/walk.h"
-#include "format/stack_samples.h"
+#include "format/mapped/mappings.h"
 
 #define PPROF_STAGE "pprof"
 
@@ -30,13 +29,6 @@ typedef enum pprof_code {
     PPROF_SIGNAL_FRAMES /* of the profiler's own signal handler */
 } pprof_code;
 
-/* A mapping; texts are borrowed from the input. */
-typedef struct pprof_mapping {
-    uint64_t start, end, offset;
-    hd_string file, build_id;
-    uint64_t id;
-} pprof_mapping;
-
 typedef struct pprof_type {
     uint32_t name, unit; /* string ids; unit HD_STRING_NONE: none */
 } pprof_type;
@@ -51,9 +43,7 @@ typedef struct pprof_profile {
     pprof_type types[PPROF_VALUES];
     size_t type_count, first_type; /* first_type: the default type */
 
-    pprof_mapping *mappings; /* in the order of the input */
-    size_t mapping_count, mapping_capacity;
-    hd_map addresses; /* by address and mapping + 1: the name of a frame */
+    hd_mappings mappings;
 
     hd_arg_key keys[HD_STACK_MORE]; /* labels of the sample at hand */
     int64_t values[HD_STACK_MORE];
@@ -89,16 +79,5 @@ hd_status pprof_add_sample(pprof_profile *p, uint32_t node, const int64_t *value
 void pprof_tell_text(pprof_profile *p, const char *key, hd_string text);
 void pprof_tell_json(pprof_profile *p, const char *key, const char *json, size_t size);
 void pprof_tell_int(pprof_profile *p, const char *key, int64_t value);
-
-/* ---- address.c ---- */
-
-pprof_mapping *pprof_add_mapping(pprof_profile *p);
-void pprof_sort_mappings(pprof_profile *p);
-/* The mapping that contains an address, once they are sorted; NULL: none. */
-const pprof_mapping *pprof_find_mapping(const pprof_profile *p, uint64_t address);
-/* The name of a frame with only an address: libfoo.so+0x1234. HD_NONE: no memory. */
-uint32_t pprof_name_address(pprof_profile *p, hd_frame_kind *out_kind, uint64_t address, const pprof_mapping *mapping);
-/* The metadata `modules`, by which addresses get their names later. */
-hd_status pprof_tell_modules(pprof_profile *p);
 
 #endif

@@ -147,7 +147,7 @@ static hd_status finish(pprof_profile *p)
         if (id == HD_STRING_NONE) return HD_NOMEM(p->err);
         hd_builder_metadata(p->builder, hd_builder_intern_text(p->builder, "pprof"), id, true);
     }
-    HD_TRY(pprof_tell_modules(p));
+    HD_TRY(hd_mappings_put(&p->mappings, p->builder, p->err));
     return hd_stack_samples_finish(&p->samples);
 }
 
@@ -172,11 +172,10 @@ static hd_status pprof_read(hd_builder *builder, hd_input *input, const hd_read_
     }
     if (status == HD_OK) status = finish(&p);
     hd_stack_samples_close(&p.samples);
-    hd_map_deinit(&p.addresses);
+    hd_mappings_deinit(&p.mappings);
     hd_bytes_deinit(&p.text);
     hd_arena_deinit(&p.arena);
     hd_bytes_deinit(&bytes);
-    free(p.mappings);
     free(p.about.data);
     return status;
 }

@@ -211,8 +211,8 @@ static hd_status add_mapping(reader *r, const hd_proto_field *field)
     hd_proto_schema schema = {mapping_members, HD_PROTO_COUNT(mapping_members)};
     HD_TRY(hd_proto_walk(&m, &message, &schema, NULL, NULL));
     HD_TRY(check(r, &message, &m.head));
-    pprof_mapping *mapping = pprof_add_mapping(r->p);
-    if (!mapping || !ids_add(&r->mapping_ids, m.id, (uint32_t)r->p->mapping_count - 1)) return HD_NOMEM(r->p->err);
+    hd_mapping *mapping = hd_mappings_add(&r->p->mappings);
+    if (!mapping || !ids_add(&r->mapping_ids, m.id, (uint32_t)r->p->mappings.count - 1)) return HD_NOMEM(r->p->err);
     mapping->id = m.id;
     mapping->start = m.start;
     mapping->end = m.end;
@@ -224,8 +224,8 @@ static hd_status add_mapping(reader *r, const hd_proto_field *field)
 
 static void name_mappings(reader *r)
 {
-    for (size_t i = 0; i < r->p->mapping_count; i++) {
-        pprof_mapping *m = &r->p->mappings[i];
+    for (size_t i = 0; i < r->p->mappings.count; i++) {
+        hd_mapping *m = &r->p->mappings.list[i];
         m->file = string_at(r, m->file.size);
         m->build_id = string_at(r, m->build_id.size);
     }
@@ -352,10 +352,10 @@ static hd_status make_location(reader *r, location *l)
     HD_TRY(hd_proto_walk(&m, &message, &schema, add_line, r));
     HD_TRY(check(r, &message, &m.head));
     if (r->frame_count == first) {
-        const pprof_mapping *mapping = NULL;
-        if (m.mapping && ids_find(&index, &r->mapping_ids, m.mapping)) mapping = &r->p->mappings[index];
+        const hd_mapping *mapping = NULL;
+        if (m.mapping && ids_find(&index, &r->mapping_ids, m.mapping)) mapping = &r->p->mappings.list[index];
         if (m.mapping && !mapping) HD_TRY(pprof_count(r->p, PPROF_MISSING, 1, l->message.data));
-        uint32_t name = pprof_name_address(r->p, &kind, m.address, mapping);
+        uint32_t name = hd_mappings_name(&r->p->mappings, &kind, &r->p->samples, m.address, mapping);
         HD_TRY(add_frame(r, name, kind));
     }
     if (r->frame_count > UINT32_MAX) return HD_NOMEM(r->p->err);

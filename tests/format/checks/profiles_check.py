@@ -7,15 +7,20 @@ Ours are the fixtures that are not damaged; what heddle flame writes of real tra
 """
 import argparse
 import gzip
+import itertools
 import json
 import math
 import pickle
+import struct
 import subprocess
 import sys
 import tempfile
 from collections import Counter
 from decimal import Decimal, localcontext
 from pathlib import Path
+
+sys.path.insert(1, str(Path(__file__).resolve().parents[2]))
+import wire  # noqa: E402
 
 HERE = Path(__file__).resolve().parents[1]
 DATA = HERE.parents[2] / "shared/data"
@@ -239,7 +244,84 @@ def timeline_rows(entries):
         yield "i", "[memory]", categories[category], Decimal(max(time, first)), None, None, (), args, None
 
 
-READERS = {"timeline": (".raw.gz", lambda path: timeline_rows(json.loads(gzip.decompress(path.read_bytes())))), "cpuprofile": (".cpuprofile", lambda path: cpuprofile_rows(load(path.read_text()))),
+# ---- OpenTelemetry ----
+
+
+def otlp_rows(data):
+    """By profiles.proto: a row per value or time, a dictionary of tables, whose entries are messages."""
+    def members(message):
+        out = {}
+        for number, _, value in wire.fields(message):
+            out.setdefault(number, []).append(value)
+        return out
+
+    def numbers(message, number, width=0):
+        out = []
+        for value in message.get(number, ()):
+            if isinstance(value, int):
+                out.append(value)
+            elif width:
+                out += struct.unpack(f"<{len(value) // width}Q", value)
+            else:
+                at = 0
+                while at < len(value):
+                    element, at = wire.varint(value, at)
+                    out.append(element)
+        return out
+
+    def one(message, number):
+        return message.get(number, [0])[-1]
+
+    def any_value(message):
+        (number, (value,)), = members(message).items()
+        return {1: lambda: value.decode(), 2: lambda: bool(value), 3: lambda: wire.signed(value), 4: lambda: struct.unpack("<d", value)[0],
+                5: lambda: [any_value(v) for v in members(value).get(1, ())], 6: lambda: {one(p, 1).decode(): any_value(one(p, 2)) for p in map(members, members(value).get(1, ()))},
+                7: lambda: value.hex(), 8: lambda: strings[value]}[number]()
+
+    def frames(location):
+        lines = [members(line) for line in location.get(3, ())]
+        for line in reversed(lines):
+            name, system, file = (strings[one(functions[one(line, 1)], n)] for n in (1, 2, 3))
+            yield place(name or system, file, one(line, 2), one(line, 3))
+        if not lines:
+            mapping = mappings[one(location, 1)]
+            bias = one(mapping, 1) - one(mapping, 3)
+            file = strings[one(mapping, 4)].rpartition("/")[2]
+            yield f"{file}+0x{one(location, 2) - (bias if bias >= 1 << 32 else 0):x}" if file else f"0x{one(location, 2):x}"
+
+    whole = members(data)
+    tables = {n: entries for dictionary in whole[2] for n, entries in members(dictionary).items()}
+    strings = [text.decode() for text in tables[5]]
+    mappings, locations, functions, links, attributes, stacks = (list(map(members, tables.get(n, ()))) for n in (1, 2, 3, 4, 6, 7))
+    comms = {}
+    rows = []
+    for resource in map(members, whole[1]):
+        pairs = {one(p, 1).decode(): any_value(one(p, 2)) for p in map(members, members(one(resource, 1) or b"").get(1, ()))}
+        for profile in (members(p) for scope in resource.get(2, ()) for p in members(scope).get(2, ())):
+            kind = members(one(profile, 1) or b"")
+            name, unit = strings[one(kind, 1)] or "value", strings[one(kind, 2)] or None
+            for sample in map(members, profile.get(2, ())):
+                args, thread = {}, [pairs.get("process.pid"), None]
+                for attribute in (attributes[i] for i in numbers(sample, 2)):
+                    key, value = strings[one(attribute, 1)], any_value(one(attribute, 2))
+                    same = 1 + (key == "weight") + sum(k.partition("#")[0] == key for k in args)
+                    args[key if same == 1 else f"{key}#{same}"] = value
+                    if one(attribute, 3):
+                        args[key + " unit"] = strings[one(attribute, 3)]
+                    thread[1] = value if key == "thread.id" else thread[1]
+                    if key == "thread.name":
+                        comms[thread[0], thread[1]] = value
+                if one(sample, 3):
+                    args.update(zip(("trace_id", "span_id"), (one(links[one(sample, 3)], n).hex() for n in (1, 2))))
+                stack = tuple(f for i in reversed(numbers(stacks[one(sample, 1)], 1)) for f in frames(locations[i]))
+                values, times = list(map(wire.signed, numbers(sample, 4))), numbers(sample, 5, 8)
+                for value, time in itertools.zip_longest(values, times):
+                    rows.append(("P", name, unit, None if time is None else Decimal(time), tuple(thread), 1 if value is None else value, stack, load(json.dumps(args)), None))
+    for row in rows:
+        yield (*row[:4], comms.get(row[4]), *row[5:])
+
+
+READERS = {"otlp": (".otlp", lambda path: otlp_rows(path.read_bytes())), "timeline": (".raw.gz", lambda path: timeline_rows(json.loads(gzip.decompress(path.read_bytes())))), "cpuprofile": (".cpuprofile", lambda path: cpuprofile_rows(load(path.read_text()))),
            "torchmemory": (".pickle", lambda path: torchmemory_rows(pickle.loads(path.read_bytes()))),
            "flight": (".[pj]*", lambda path: flight_rows(flight_document(path))),
            "gecko": (".json", lambda path: gecko_rows(load(path.read_text()))), "speedscope": (".json", lambda path: speedscope_rows(load(path.read_text())))}

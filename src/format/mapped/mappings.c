@@ -1,4 +1,4 @@
-/* address.c - names for frames without a function, from the mappings
+/* mappings.c - names for frames without a function, from the mappings
  *
  * In mapped files, an address minus start plus offset is the offset in the file, which is also the address in a
  * library's symbols. Programs that are not position-independent are mapped where their symbols say, which is below 4
@@ -9,41 +9,42 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/json/write.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
-#include "format/pprof/pprof.h"
+#include "format/mapped/mappings.h"
 
 #define LOW_BYTES (UINT64_C(1) << 32)
 
-pprof_mapping *pprof_add_mapping(pprof_profile *p)
+hd_mapping *hd_mappings_add(hd_mappings *p)
 {
-    if (!hd_grow((void **)&p->mappings, &p->mapping_capacity, p->mapping_count, sizeof *p->mappings)) return NULL;
-    pprof_mapping *m = &p->mappings[p->mapping_count++];
-    *m = (pprof_mapping){.file = {"", 0}, .build_id = {"", 0}};
+    if (!hd_grow((void **)&p->list, &p->capacity, p->count, sizeof *p->list)) return NULL;
+    hd_mapping *m = &p->list[p->count++];
+    *m = (hd_mapping){.file = {"", 0}, .build_id = {"", 0}};
     return m;
 }
 
 static int by_start(const void *a, const void *b)
 {
-    const pprof_mapping *x = a, *y = b;
+    const hd_mapping *x = a, *y = b;
     if (x->start != y->start) return x->start < y->start ? -1 : 1;
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-void pprof_sort_mappings(pprof_profile *p)
+void hd_mappings_sort(hd_mappings *p)
 {
-    if (p->mapping_count) hd_sort(p->mappings, p->mapping_count, sizeof *p->mappings, by_start);
+    if (p->count) hd_sort(p->list, p->count, sizeof *p->list, by_start);
 }
 
-const pprof_mapping *pprof_find_mapping(const pprof_profile *p, uint64_t address)
+const hd_mapping *hd_mappings_find(const hd_mappings *p, uint64_t address)
 {
-    size_t low = 0, high = p->mapping_count;
-    HD_PARTITION_POINT(low, high, at, p->mappings[at].start <= address);
-    return low && address < p->mappings[low - 1].end ? &p->mappings[low - 1] : NULL;
+    size_t low = 0, high = p->count;
+    HD_PARTITION_POINT(low, high, at, p->list[at].start <= address);
+    return low && address < p->list[low - 1].end ? &p->list[low - 1] : NULL;
 }
 
 /* The difference between an address and the address in the file's symbols. */
-static uint64_t bias_of(const pprof_mapping *m)
+static uint64_t bias_of(const hd_mapping *m)
 {
     return m->start - m->offset < LOW_BYTES ? 0 : m->start - m->offset;
 }
@@ -55,12 +56,13 @@ static hd_string base_name(hd_string path)
     return (hd_string){slash + 1, (size_t)(path.data + path.size - slash) - 1};
 }
 
-uint32_t pprof_name_address(pprof_profile *p, hd_frame_kind *out_kind, uint64_t address, const pprof_mapping *mapping)
+uint32_t hd_mappings_name(hd_mappings *p, hd_frame_kind *out_kind, hd_stack_samples *samples, uint64_t address,
+                          const hd_mapping *mapping)
 {
     char number[24];
     size_t repaired;
     hd_string file = mapping ? base_name(mapping->file) : (hd_string){"", 0};
-    uint64_t place = mapping ? (uint64_t)(mapping - p->mappings) + 1 : 0;
+    uint64_t place = mapping ? (uint64_t)(mapping - p->list) + 1 : 0;
     bool os = mapping && hd_file_is_os(mapping->file);
     *out_kind = os ? HD_FRAME_OS : HD_FRAME_NATIVE;
     hd_map_entry *known = hd_map_at(&p->addresses, address, place);
@@ -72,8 +74,8 @@ uint32_t pprof_name_address(pprof_profile *p, hd_frame_kind *out_kind, uint64_t 
     const char *form = file.size ? "+0x%" PRIx64 : "0x%" PRIx64;
     hd_bytes_put(&p->text, number, (size_t)snprintf(number, sizeof number, form, shown));
     if (p->text.failed) return HD_NONE;
-    hd_string name = hd_stack_samples_utf8(&p->samples, &repaired, (hd_string){(char *)p->text.data, p->text.size});
-    known->value = hd_stacks_name(p->samples.stacks, name.data, name.size);
+    hd_string name = hd_stack_samples_utf8(samples, &repaired, (hd_string){(char *)p->text.data, p->text.size});
+    known->value = hd_stacks_name(samples->stacks, name.data, name.size);
     return known->value;
 }
 
@@ -84,12 +86,12 @@ static void put_hex(hd_json_out *out, const char *key, uint64_t value)
     hd_json_put_text(out, text);
 }
 
-hd_status pprof_tell_modules(pprof_profile *p)
+hd_status hd_mappings_put(const hd_mappings *p, hd_builder *builder, hd_error *err)
 {
     hd_json_out json = {0};
     bool first = true;
-    for (size_t i = 0; i < p->mapping_count; i++) {
-        const pprof_mapping *m = &p->mappings[i];
+    for (size_t i = 0; i < p->count; i++) {
+        const hd_mapping *m = &p->list[i];
         hd_string name = base_name(m->file);
         if (!m->file.size && !m->build_id.size) continue;
         hd_json_put_text(&json, first ? "[{\"name\":" : ",{\"name\":");
@@ -108,9 +110,16 @@ hd_status pprof_tell_modules(pprof_profile *p)
     }
     if (first) return HD_OK;
     hd_json_put_text(&json, "]");
-    uint32_t value = json.failed ? HD_STRING_NONE : hd_builder_intern(p->builder, json.data, json.size);
+    uint32_t value = json.failed ? HD_STRING_NONE : hd_builder_intern(builder, json.data, json.size);
     free(json.data);
-    if (value == HD_STRING_NONE) return HD_NOMEM(p->err);
-    hd_builder_metadata(p->builder, hd_builder_intern_text(p->builder, "modules"), value, true);
+    if (value == HD_STRING_NONE) return HD_NOMEM(err);
+    hd_builder_metadata(builder, hd_builder_intern_text(builder, "modules"), value, true);
     return HD_OK;
+}
+
+void hd_mappings_deinit(hd_mappings *p)
+{
+    free(p->list);
+    hd_map_deinit(&p->addresses);
+    hd_bytes_deinit(&p->text);
 }
