@@ -6,6 +6,10 @@ import {startSaved, startView} from "./server.mjs";
 
 const [program, folder, heddle, names, ...only] = process.argv.slice(2);
 export const scripts = names.split(",");
+// Scripts of what hands do draw with canvas 2D: a frame takes half of the CPU time of one with WebGL in software, which the other
+// scripts test.
+const HANDS = ["page_keys", "page_mouse", "page_select", "page_tracks"];
+const usualQuery = scripts.every(name => HANDS.includes(name)) ? "?webgl=0" : "";
 const engine = process.env.HEDDLE_ENGINE; // the page has the engine in it, and no server (run.py --engine)
 export const hasServer = !engine;
 export {folder, heddle, PATIENCE, program};
@@ -243,7 +247,7 @@ export const drawn = page => page.evaluate(() => new Promise(resolve => {
 
 // Opens what is served there; `hash` as in the address. With the page's own events settled. It may be a page that is kept,
 // unless it is to be `fresh`.
-export async function open(page, names, {query = "", hash = "", fresh = Boolean(hash)} = {}) {
+export async function open(page, names, {query = usualQuery, hash = "", fresh = Boolean(hash)} = {}) {
   const server = await view(...[names].flat()), address = server.url.replace(/\/?$/, "/") + query;
   if (!fresh && kept.get(page)?.address === address) {
     reuses++;
