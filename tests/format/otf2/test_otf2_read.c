@@ -277,7 +277,7 @@ static void test_otf2_read__a_folder_is_read_by_its_one_archive(void **state)
     err = (hd_error){0};
     snprintf(other, sizeof other, "%s/traces", a.folder);
     assert_int_equal(hd_trace_read(&trace, other, NULL, &err), HD_ERR_FORMAT);
-    assert_non_null(strstr(err.message, "no *.otf2"));
+    assert_non_null(strstr(err.message, "no OTF2 archive (*.otf2)"));
     assert_non_null(strstr(err.message, "no file that is named as a trace"));
     archive_remove(&a);
 }
@@ -297,8 +297,10 @@ static void test_otf2_read__a_folder_of_other_traces_says_what_to_name(void **st
         fclose(file);
     }
     assert_int_equal(hd_trace_read(&trace, folder, NULL, &err), HD_ERR_FORMAT);
-    assert_non_null(strstr(err.message, "2 of its files are named as traces, as rank0.json.gz"));
-    snprintf(path, sizeof path, "name them, as %s/*.json.gz", folder);
+    assert_non_null(strstr(err.message, "2 files of this folder are traces"));
+    snprintf(path, sizeof path, "name the one to read, as %s/rank0.json.gz", folder);
+    assert_non_null(strstr(err.message, path));
+    snprintf(path, sizeof path, "`heddle report job %s`", folder);
     assert_non_null(strstr(err.message, path));
     for (size_t i = 0; i < 4; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, names[i]);
