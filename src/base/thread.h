@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "base/system.h"
+#include "heddle/status.h"
 
 /* Blocks all signals in this thread until hd_signals_restore. */
 typedef struct hd_signals {
@@ -57,5 +58,15 @@ unsigned hd_thread_count(unsigned wanted, size_t pieces);
 /* Calls work(states + i * size) for each i, each in its own thread, one of which is the caller's. If fewer threads can
  * be started, the rest is called after the others. */
 void hd_threads_run(void (*work)(void *state), void *states, size_t size, unsigned count);
+
+/* A piece of work that may run at the same time as others. */
+typedef struct hd_task {
+    hd_status (*run)(void *user, hd_error *err);
+    void *user;
+} hd_task;
+
+/* Runs them with a thread per core, the first in the caller's; the others start in the order of the list, and none
+ * after one has failed. Returns the status and error of the first of the list that failed. Errors: MEMORY. */
+hd_status hd_tasks_run(const hd_task *tasks, size_t count, hd_error *err);
 
 #endif

@@ -166,7 +166,7 @@ struct findings {
  * Errors: MEMORY, LIMIT, ARGUMENT. */
 hd_status findings_init(findings *out, const hd_report_input *input, const gpu_options *options, const char *model,
                         hd_error *err);
-/* Tasks (base/tasks.h) on findings, which may run at the same time: the trust, and the gaps of devices; the graph. */
+/* Tasks (base/thread.h) on findings, which may run at the same time: the trust, and the gaps of devices; the graph. */
 hd_status findings_find_gaps(void *findings, hd_error *err);
 hd_status findings_make_graph(void *findings, hd_error *err);
 /* A task after both, which changes neither the scope nor the gaps: all findings of the trace, ranked: what saves most

@@ -9,7 +9,7 @@
 
 #include "base/memory/vector.h"
 #include "base/sorted.h"
-#include "base/tasks.h"
+#include "base/thread.h"
 #include "model/roles/trace_roles.h"
 #include "report/findings/finding.h"
 #include "report/properties.h"

@@ -1,4 +1,4 @@
-/* test_tasks.c - tasks: all run, the first in the caller's thread, and the first failure of the list counts */
+/* test_thread.c - tasks: all run, the first in the caller's thread, and the first failure of the list counts */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "base/tasks.h"
 #include "base/thread.h"
 
 enum { MANY = 100 };
