@@ -190,7 +190,10 @@ void cli_value_default(const cli_option *option, const void *defaults, char *out
         /* -1: none. */
         if (*(const int64_t *)field != -1) snprintf(out, out_size, "%" PRId64, *(const int64_t *)field);
         break;
-    case CLI_COUNT: snprintf(out, out_size, "%" PRIu64, *(const uint64_t *)field); break;
+    case CLI_COUNT:
+        /* Below the least value: none. */
+        if (*(const uint64_t *)field >= option->min) snprintf(out, out_size, "%" PRIu64, *(const uint64_t *)field);
+        break;
     case CLI_DECIMAL: snprintf(out, out_size, "%.15g", *(const double *)field); break;
     case CLI_CHOICE:
         /* Below 0 there is none unless it is chosen. */
