@@ -8,6 +8,7 @@ with the double's log of every record that it made. Nothing here needs a GPU.
 """
 import collections
 import os
+import re
 import resource
 import shutil
 import signal
@@ -390,7 +391,8 @@ def test_no_cupti_is_told_and_the_program_runs(place):
 
 
 def test_the_newest_cupti_that_the_driver_runs_is_used(place):
-    """Of that next to the runtime (13.1), of the toolkit, of the loader, and of CUDA 14, whose driver is not here."""
+    """Of that next to the runtime, which does not say its version, of the toolkit, of the loader, and of CUDA 14, whose
+    driver is not here. No other is loaded, as constructors of libraries would run in the program."""
     folder, paths = place.folder(), {}
     for name, version in (("toolkit", 130401), ("loader", 130301), ("later", 140000)):
         below = os.path.join(folder, name, "" if name == "loader" else "extras/CUPTI/lib64")
@@ -399,12 +401,21 @@ def test_the_newest_cupti_that_the_driver_runs_is_used(place):
         shutil.copy(os.path.join(place.fake, "libcupti.so.13"), paths[name])
         with open(paths[name] + ".version", "w", encoding="utf-8") as file:
             file.write(str(version))
-    env = {"LD_LIBRARY_PATH": f"{folder}/loader:{place.fake}", "CUDA_PATH": f"{folder}/later", "HEDDLE_CUPTI": None}
+        with open(paths[name], "ab") as file:
+            cuda = f"{version // 10000}.{version // 100 % 100}"
+            file.write(b"x" * 65500 + f"Build cuda_{cuda}.r{cuda}/compiler.3603{version % 100:02}37_0".encode() + b"\0")
+    loads = os.path.join(folder, "loads")
+    env = {"LD_DEBUG": "files", "LD_DEBUG_OUTPUT": loads, "LD_LIBRARY_PATH": f"{folder}/loader:{place.fake}", "CUDA_PATH": f"{folder}/later", "HEDDLE_CUPTI": None}
     for home, wanted in ((f"{folder}/toolkit", "toolkit"), (None, "loader")):
         run = place.run("launch:10", "sync", env={**env, "CUDA_HOME": home})
         trace = run.trace()
         check(trace.capture["cuptiPath"] == os.path.realpath(paths[wanted]), wanted, trace.capture["cuptiPath"])
         check(len(trace.of("kernel")) == 10, wanted)
+        said = "".join(path.read_text(errors="replace") for path in Path(folder).glob("loads.*"))
+        begun = set(re.findall(r"calling init: (\S*libcupti\S*)", said))
+        check({os.path.realpath(path) for path in begun} == {os.path.realpath(paths[wanted])}, begun)
+        for path in Path(folder).glob("loads.*"):
+            path.unlink()
     run = place.run("launch:10", "sync", env={**env, "CUDA_HOME": f"{folder}/toolkit", "HEDDLE_CUPTI": paths["loader"]})
     check(run.trace().capture["cuptiPath"] == paths["loader"], run.trace().capture)
 

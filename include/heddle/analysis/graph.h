@@ -243,9 +243,9 @@ typedef enum hd_graph_format {
 /* Errors: those of the sink; ARGUMENT: row `around` has no node; MEMORY. */
 hd_status hd_graph_print(hd_sink sink, const hd_graph *graph, hd_graph_format format, const hd_graph_view *view,
                          hd_error *err);
-/* The same into a file, which appears whole or not at all: .txt, .json, .dot, .gv or .et; .svg by Graphviz' dot. Errors:
- * also ARGUMENT (another name), UNSUPPORTED (no dot on PATH), LIMIT (a .dot of more than a megabyte is not drawn),
- * IO. */
+/* The same into a file, which appears whole or not at all: .txt, .json, .dot, .gv or .et; .svg by Graphviz' dot.
+ * Errors: also ARGUMENT (another name), UNSUPPORTED (no dot on PATH), LIMIT (a .dot of more than a megabyte is not
+ * drawn), IO. */
 hd_status hd_graph_write(const char *path, const hd_graph *graph, const hd_graph_view *view, hd_error *err);
 
 #ifdef __cplusplus

@@ -162,8 +162,8 @@ struct findings {
     bool rest_is_set; /* the claims of the finding that takes the rest are set */
 };
 
-/* The scope, by step. options: the report's; model: of the GPUs, NULL: as the trace says. The caller deinits either way.
- * Errors: MEMORY, LIMIT, ARGUMENT. */
+/* The scope, by step. options: the report's; model: of the GPUs, NULL: as the trace says. The caller deinits either
+ * way. Errors: MEMORY, LIMIT, ARGUMENT. */
 hd_status findings_init(findings *out, const hd_report_input *input, const gpu_options *options, const char *model,
                         hd_error *err);
 /* Tasks (base/thread.h) on findings, which may run at the same time: the trust, and the gaps of devices; the graph. */

@@ -2,8 +2,9 @@
  *
  * Paths come from the environment and from what the program has loaded. Unless HEDDLE_CUPTI names one, the newest that
  * the driver's major version runs is tried first: newer ones have fewer defects (base/cupti_known.h), and PyTorch
- * brings an old one. A library is loaded only once, by its file; one that does not suit stays loaded if it was asked
- * anything, since CUPTI cannot be unloaded safely.
+ * brings an old one. Which is the newest is known from their files, without loading them. A library is loaded only
+ * once, by its file; one that does not suit stays loaded if it was asked anything, since CUPTI cannot be unloaded
+ * safely.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -16,7 +17,7 @@
 
 #include "capture/cuda/cupti/load.h"
 
-enum { TRIED_MAX = 32, FOLDERS_MAX = 64, CUPTI_VERSIONS_OF_CUDA = 10000, CUDA_OF_ANY_VERSION = 12 };
+enum { TRIED_MAX = 32, FOLDERS_MAX = 64, CUDA_OF_ANY_VERSION = 12 };
 
 typedef struct search {
     cuda_cupti *out;
@@ -25,7 +26,7 @@ typedef struct search {
     bool is_found, wanted_fails;
     bool is_survey;  /* only the versions of libraries are read */
     uint32_t driver; /* major version of CUDA */
-    uint32_t newest; /* version, and path */
+    uint64_t newest; /* cuda_cupti_file_version, and path */
     char newest_path[PATH_MAX];
     struct {
         dev_t device;
@@ -101,20 +102,12 @@ static void use_library(search *s, void *library, const char *path)
     }
 }
 
-/* It stays loaded: see above. */
 static void survey_path(search *s, const char *path)
 {
-    struct link_map *map = NULL;
-    uint32_t version = 0;
-    void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE);
-    cupti_fn_GetVersion get = library ? (cupti_fn_GetVersion)(uintptr_t)dlsym(library, "cuptiGetVersion") : NULL;
-    bool is_newer = get && get(&version) == CUPTI_OK && version / CUPTI_VERSIONS_OF_CUDA <= s->driver &&
-                    version > s->newest && dlinfo(library, RTLD_DI_LINKMAP, &map) == 0;
-    if (is_newer && strlen(map->l_name) < sizeof s->newest_path) {
-        s->newest = version;
-        strcpy(s->newest_path, map->l_name);
-    }
-    if (library) dlclose(library);
+    uint64_t version = cuda_cupti_file_version(path);
+    if (version <= s->newest || version >> CUPTI_FILE_MAJOR_BIT > s->driver) return;
+    s->newest = version;
+    snprintf(s->newest_path, sizeof s->newest_path, "%s", path);
 }
 
 static void try_path(search *s, const char *path, bool is_wanted)
@@ -122,7 +115,7 @@ static void try_path(search *s, const char *path, bool is_wanted)
     if (s->is_found) return;
     if (strchr(path, '/') && access(path, R_OK) != 0 && !is_wanted) return;
     if (s->is_survey) {
-        survey_path(s, path);
+        if (strchr(path, '/')) survey_path(s, path);
         return;
     }
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -210,6 +203,24 @@ static void try_places(search *s, const loaded *list)
     try_folder(s, "/usr/local/cuda/lib64");
 }
 
+/* Folders that the loader searches for the program. Those of ldconfig's cache are not among them: what is only there is
+ * found by its name, in the order of try_places. */
+static void survey_loader(search *s)
+{
+#ifdef __GLIBC__
+    Dl_serinfo size, *info = NULL;
+    void *program = dlopen(NULL, RTLD_LAZY);
+    if (program && dlinfo(program, RTLD_DI_SERINFOSIZE, &size) == 0) info = calloc(1, size.dls_size);
+    if (info && dlinfo(program, RTLD_DI_SERINFOSIZE, info) == 0 && dlinfo(program, RTLD_DI_SERINFO, info) == 0) {
+        for (unsigned i = 0; i < info->dls_cnt; i++) try_folder(s, info->dls_serpath[i].dls_name);
+    }
+    free(info);
+    if (program) dlclose(program);
+#else
+    (void)s;
+#endif
+}
+
 /* 0: not known. */
 static uint32_t driver_major(void)
 {
@@ -233,7 +244,7 @@ static void try_all(search *s)
     /* Versions before 13.0 do not say of which CUDA they are. */
     s->is_survey = !s->is_found && s->driver >= CUDA_OF_ANY_VERSION;
     if (s->is_survey) {
-        try_folder(s, ""); /* first: the loader gives one that is loaded for each of its name */
+        survey_loader(s);
         try_places(s, &list);
     }
     s->is_survey = false;

@@ -49,6 +49,11 @@ typedef struct cuda_cupti {
 } cuda_cupti;
 #undef CUPTI_MEMBER
 
+/* file_version.c: a number that grows with the version of CUDA, whose major number is from this bit on. 0: not known,
+ * an old one. */
+enum { CUPTI_FILE_MAJOR_BIT = 48 };
+uint64_t cuda_cupti_file_version(const char *path);
+
 /* Checks a library after loading it: false, with the reason in `why`, and the next one is tried. */
 typedef bool cupti_accepts(const cuda_cupti *cupti, void *user, char *why, size_t why_bytes);
 
