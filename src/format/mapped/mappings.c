@@ -79,6 +79,19 @@ uint32_t hd_mappings_name(hd_mappings *p, hd_frame_kind *out_kind, hd_stack_samp
     return known->value;
 }
 
+uint32_t hd_mappings_line(hd_mappings *p, hd_frame_kind *out_kind, size_t *out_repaired, hd_stack_samples *samples,
+                          const hd_source_line *at)
+{
+    hd_string name = at->function.size ? at->function : at->mangled;
+    if (!name.size) name = (hd_string){"[unknown]", 9};
+    *out_repaired = 0;
+    p->text.size = 0;
+    hd_text_put_frame(&p->text, name, at->file, (int64_t)at->line, (int64_t)at->column);
+    if (p->text.failed) return HD_NONE;
+    name = hd_stack_samples_utf8(samples, out_repaired, (hd_string){(char *)p->text.data, p->text.size});
+    return hd_stack_samples_frame(samples, out_kind, name.data, name.size);
+}
+
 static void put_hex(hd_json_out *out, const char *key, uint64_t value)
 {
     char text[64];

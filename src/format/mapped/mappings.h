@@ -1,6 +1,6 @@
-/* mappings.h - shared by the readers of profiles: files that were mapped, and names for addresses in them
+/* mappings.h - shared by the readers of profiles: files that were mapped, and names for addresses and lines in them
  *
- * In: mappings, addresses. Out: names of frames, the metadata `modules`.
+ * In: mappings, addresses, lines. Out: names of frames, the metadata `modules`.
  */
 #ifndef HD_FORMAT_MAPPED_MAPPINGS_H
 #define HD_FORMAT_MAPPED_MAPPINGS_H
@@ -32,6 +32,14 @@ const hd_mapping *hd_mappings_find(const hd_mappings *mappings, uint64_t address
 /* The name of a frame with only an address: libfoo.so+0x1234. HD_NONE: no memory. */
 uint32_t hd_mappings_name(hd_mappings *mappings, hd_frame_kind *out_kind, hd_stack_samples *samples, uint64_t address,
                           const hd_mapping *mapping);
+/* The name of a frame at a line of a function, which is called `mangled` if it has no name, else [unknown].
+ * *out_repaired: bytes that were no UTF-8. HD_NONE: no memory. */
+typedef struct hd_source_line {
+    hd_string function, mangled, file;
+    uint64_t line, column;
+} hd_source_line;
+uint32_t hd_mappings_line(hd_mappings *mappings, hd_frame_kind *out_kind, size_t *out_repaired,
+                          hd_stack_samples *samples, const hd_source_line *at);
 /* The metadata `modules`, by which addresses get their names later. */
 hd_status hd_mappings_put(const hd_mappings *mappings, hd_builder *builder, hd_error *err);
 

@@ -109,16 +109,14 @@ static hd_status add_line(void *user, const hd_proto_field *field)
         HD_TRY(otlp_check(r, &message, &f.head));
     }
     HD_TRY(status);
-    hd_string name = otlp_string(r, f.name);
-    if (!name.size) name = otlp_string(r, f.system_name);
-    if (!name.size) name = (hd_string){"[unknown]", 9};
     if (f.name >= r->tables[OTLP_STRINGS].count || f.file >= r->tables[OTLP_STRINGS].count)
         HD_TRY(otlp_count(r, OTLP_MISSING, 1, field->data));
-    r->text.size = 0;
-    hd_text_put_frame(&r->text, name, otlp_string(r, f.file), (int64_t)l.line, (int64_t)l.column);
-    if (r->text.failed) return HD_NOMEM(r->err);
-    name = hd_stack_samples_utf8(&r->samples, &repaired, (hd_string){(char *)r->text.data, r->text.size});
-    uint32_t id = hd_stack_samples_frame(&r->samples, &kind, name.data, name.size);
+    const hd_source_line at = {.function = otlp_string(r, f.name),
+                               .mangled = otlp_string(r, f.system_name),
+                               .file = otlp_string(r, f.file),
+                               .line = l.line,
+                               .column = l.column};
+    uint32_t id = hd_mappings_line(&r->mappings, &kind, &repaired, &r->samples, &at);
     HD_TRY(otlp_count(r, OTLP_UTF8, repaired, field->data));
     return add_frame(r, id, kind);
 }

@@ -314,15 +314,13 @@ static hd_status add_line(void *user, const hd_proto_field *field)
     } else {
         HD_TRY(pprof_count(p, PPROF_MISSING, 1, field->data));
     }
-    hd_string name = string_at(r, f.name);
-    if (!name.size) name = string_at(r, f.system_name);
-    if (!name.size) name = (hd_string){"[unknown]", 9};
     if (f.name >= r->string_count || f.file >= r->string_count) HD_TRY(pprof_count(p, PPROF_MISSING, 1, message.data));
-    p->text.size = 0;
-    hd_text_put_frame(&p->text, name, string_at(r, f.file), (int64_t)l.line, (int64_t)l.column);
-    if (p->text.failed) return HD_NOMEM(p->err);
-    name = hd_stack_samples_utf8(&p->samples, &repaired, (hd_string){(char *)p->text.data, p->text.size});
-    uint32_t id = hd_stack_samples_frame(&p->samples, &kind, name.data, name.size);
+    const hd_source_line at = {.function = string_at(r, f.name),
+                               .mangled = string_at(r, f.system_name),
+                               .file = string_at(r, f.file),
+                               .line = l.line,
+                               .column = l.column};
+    uint32_t id = hd_mappings_line(&p->mappings, &kind, &repaired, &p->samples, &at);
     HD_TRY(pprof_count(p, PPROF_UTF8, repaired, message.data));
     return add_frame(r, id, kind);
 }
